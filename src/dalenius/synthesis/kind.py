@@ -37,6 +37,7 @@ from dalenius.synthesis.request import SynthesisAsk
 from dalenius.synthesis.rows import Limit, UnitMeasurer, read_rows
 from dalenius.synthesis.seeking import Shares, key_places, seek_classes, seek_keys
 from dalenius.synthesis.stored import FORMAT, StoredModel
+from dalenius.synthesis.unit_counts import PART, count_units, read_units
 from dalenius.tables.mistakes import nearest
 
 if TYPE_CHECKING:
@@ -84,7 +85,7 @@ class SyntheticKind(Kind):
             asker.remaining(dataset, leaving.periods),
             answered.free,
             answered.receipt.to_dict(),
-            (*planned.notes, *planned.missing(stored.rows), *asker.warnings(dataset)),
+            (*planned.notes, *planned.missing(stored.counted), *asker.warnings(dataset)),
         )
 
     def read(self, content: bytes) -> dict[str, Any]:
@@ -155,6 +156,7 @@ class Planned:
             "method": self.method.name,
             "target": self.ask.target,
             "limit": [self.limit.rows, self.limit.bits],
+            "unit": self.unit,
             "periods": list(self.periods),
         }
         text = "\0".join([json.dumps(parts, sort_keys=True), self.table.meaning, data_version])
@@ -174,7 +176,8 @@ class Planned:
             return ()
         note = (
             f"It counts {counted:,} of about {found.row_count:,} rows, since those of units with more than "
-            f"{self.limit.rows:,} count less each: totals are too small, and units with few rows have more say."
+            f"{self.limit.rows:,} count less each: "
+            f"{'' if self.unit else 'totals are too small, and '}units with few rows have more say."
         )
         return (note,)
 
@@ -198,7 +201,8 @@ class Planned:
 
         Guarantee:
             δ-approximate ρ-zCDP with the ρ and δ that were charged. Keys and classes are found first (`seeking`), each
-            at its share; the generator's `UnitMeasurer` has the ρ that is left, to the last part.
+            at its share, and units are counted (`unit_counts`); the generator's `UnitMeasurer` has the ρ that is left,
+            to the last part.
         """
         noise.fresh_key()
         cost, shares = self.cost(look.epsilon), Shares.of(self.domain)
@@ -211,10 +215,21 @@ class Planned:
         codes, weights = read_rows(self.table, domain, where, self.limit, engine, salt, seconds)
         later = self.noise_of_values(rho)
         domain, codes, spent = seek_classes(domain, codes, weights, self.limit, rho * shares.classes, later)
-        left = rho - spent - len(keys) * price[0]
-        model = self.method.fit(UnitMeasurer(domain.domain, codes, weights, self.limit, left), self.ask.target)
-        name = self.table.policy.name
-        return StoredModel(name, self.method.name, look.epsilon, cost.rho, self.limit.rows, domain, model).content()
+        spent, counts = spent + len(keys) * price[0], None
+        if self.unit:
+            held, habits = read_units(self.table, domain, where, engine, salt, seconds)
+            counts = count_units(held, habits, self.limit.neighbors, rho * PART)
+            spent += rho * PART
+        model = self.method.fit(UnitMeasurer(domain.domain, codes, weights, self.limit, rho - spent), self.ask.target)
+        units = None if counts is None else counts.made_up(self.unit, model.rows, self.limit.rows)
+        name, method = self.table.policy.name, self.method.name
+        return StoredModel(name, method, look.epsilon, cost.rho, self.limit.rows, domain, model, units).content()
+
+    @property
+    def unit(self) -> str:
+        """The column that says whose a made-up row is; "" where units have one row each, or change with periods."""
+        several = self.limit.rows > 1 or (self.table.found is not None and self.table.found.rows > 1)
+        return "_".join(self.table.unit) if several and self.table.budget.period is None else ""
 
     def noise_of_values(self, rho: Fraction) -> float:
         """About how much noise, in rows, the number of each value of a column will have."""
@@ -230,7 +245,8 @@ class Planned:
         pairs = (sum(sizes) ** 2 - sum(each**2 for each in sizes)) / 2_000_000
         tabled = columns + self.method.tables(columns)
         sought = sum(each.sought for each in self.domain.columns)
-        seconds = FIXED + rows * (_READ * columns + _SEEK * sought + _COUNT * tabled)
+        read = columns * (2 if self.unit else 1)
+        seconds = FIXED + rows * (_READ * read + _SEEK * sought + _COUNT * tabled)
         seconds += self.method.seconds * max(1.0, pairs)
         declared = [each.policy.time.answer for each in tables if each.policy.time.answer is not None]
         caps = [each.policy.time.cap for each in tables if each.policy.time.cap is not None]
