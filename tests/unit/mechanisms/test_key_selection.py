@@ -119,6 +119,15 @@ def test_more_keys_than_fit_into_one_draw(monkeypatch):
     assert KeySelection(1, 1e-6).release(weights).value == (0, 9, 10, 11, 94)
 
 
+def test_of_too_many_keys_the_heaviest_are_kept_in_their_order(monkeypatch):
+    import dalenius.mechanisms.key_selection as module
+
+    monkeypatch.setattr(module, "MOST_CANDIDATES", 7)
+    weights = [10**12 * (1 + at % 10) for at in range(30)]
+    assert KeySelection(1, 1e-6).release(weights, most=6).value == (8, 9, 18, 19, 28, 29)
+    assert KeySelection(1, 1e-6).release(weights, most=30).value == tuple(range(30))
+
+
 def test_a_weight_past_int64_is_no_trouble():
     assert KeySelection(1, 1e-6).release([2**80, 0]).value == (0,)
 
