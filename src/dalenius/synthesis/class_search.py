@@ -34,6 +34,8 @@ FIRST, SECOND = 0.3, 0.3  # of ρ: the scales, their parts; what is left is for 
 WANTED = 64  # classes, if all had as many rows
 MOST = 100  # classes, whatever is found
 SEEN = 3.0  # deviations above which a count is more than noise
+FAR = 4.3  # the same for a scale with nobody beside it: of a hundred, any is taken for one with chance 0.1%
+WINDOWS = (1, 2, 4)  # scales that are looked at together
 PARTED = 4.0  # deviations above which a run is worth dividing
 DISTINCT = 6.0  # deviations that a class should hold
 LEAST = 12.0  # deviations: with fewer rows in all nothing can be found
@@ -74,9 +76,9 @@ class _Level:
         """Whether it is one value that many rows have."""
         return run.single and run.rows >= max(self.wanted / 2, SEEN * self.sigma)
 
-    def seen(self, run: _Run, parts: int = 1) -> bool:
+    def seen(self, run: _Run, parts: int = 1, deviations: float = SEEN) -> bool:
         """Whether anybody is there, as far as the noise of so many counts lets see."""
-        return run.rows >= SEEN * self.sigma * math.sqrt(parts)
+        return run.rows >= deviations * self.sigma * math.sqrt(parts)
 
 
 def find_classes(count: Count, size: int, zero: int, rho: Fraction, later: float) -> Classes | None:
@@ -146,13 +148,13 @@ def _counted(
 def _by_scale(side: Sequence[_Run], level: _Level) -> list[_Run]:
     """The scales at which rows are, from the smallest on.
 
-    A scale at which nobody is to be seen goes with the next larger one, which is as wide as all smaller ones together;
-    and not with a smaller one: what is drawn for a class is even, and the largest scales would spread a little noise
-    over all that the bounds allow.
+    One at which nobody is to be seen goes with the next larger one, which is as wide as all smaller ones together; and
+    not with a smaller one: what is drawn for a class is even, and the largest scales would spread a little noise over
+    all that the bounds allow.
     """
     found, waiting = list[_Run](), list[_Run]()
-    for run in side:
-        if not level.seen(run):
+    for run, held in zip(side, _held(side, level), strict=True):
+        if not held:
             waiting.append(run)
             continue
         if run.single:
@@ -160,6 +162,23 @@ def _by_scale(side: Sequence[_Run], level: _Level) -> list[_Run]:
             waiting.clear()
         found.append(_joined([*waiting, run]))
         waiting.clear()
+    return found
+
+
+def _held(side: Sequence[_Run], level: _Level) -> list[bool]:
+    """At which scales anybody is: one that stands out by itself, some that do together, and what is seen beside such.
+
+    Far out a class of noise alone would be drawn from at ruinous values; so more is asked of what nobody is beside.
+    """
+    found = [False] * len(side)
+    for width in WINDOWS:
+        for at in range(len(side) - width + 1):
+            window = side[at : at + width]
+            ends = min(window[0].rows, window[-1].rows)
+            if not any(found[at : at + width]) and level.seen(_joined(window), width, FAR) and ends > level.sigma:
+                found[at : at + width] = [True] * width
+    for at, run in enumerate(side):
+        found[at] = found[at] or (any(found[max(0, at - 1) : at + 2]) and level.seen(run))
     return found
 
 

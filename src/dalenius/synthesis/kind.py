@@ -117,6 +117,7 @@ class Planned:
         limit: What one unit adds.
         periods: Those whose rows are read.
         notes: What the reader should know.
+        unit: The column that says whose a made-up row is; "" where rows are nobody's.
     """
 
     ask: SynthesisAsk
@@ -127,6 +128,7 @@ class Planned:
     limit: Limit
     periods: tuple[str, ...]
     notes: tuple[str, ...]
+    unit: str = ""
 
     @classmethod
     def of(cls, table: Table, ask: SynthesisAsk) -> Planned:
@@ -145,7 +147,7 @@ class Planned:
             notes = (*notes, less)
         limit = Limit(rows, table.budget.neighbors)
         periods = charged_periods(table, TRUE, "A synthetic table", "Ask the owner for shorter bounds of that column.")
-        return cls(ask, table, domain, left, method, limit, periods, notes)
+        return cls(ask, table, domain, left, method, limit, periods, notes, _unit_of(table, rows))
 
     def key(self, data_version: str) -> str:
         """What identifies the model: all that decides what is measured, besides the price."""
@@ -205,12 +207,14 @@ class Planned:
             to the last part.
         """
         noise.fresh_key()
-        cost, shares = self.cost(look.epsilon), Shares.of(self.domain)
-        rho = Fraction(cost.rho)
+        return self.fitted(look, Fraction(self.cost(look.epsilon).rho), look.delta).content()
+
+    def fitted(self, look: Look, rho: Fraction, delta: float) -> StoredModel:
+        """The model, for all of ``rho`` and ``delta``: inside of a look."""
+        shares, keys = Shares.of(self.domain), key_places(self.domain)
         where = within_periods(self.table, self.periods)
         engine, salt, seconds = look.engine, look.salt, look.seconds
-        keys = key_places(self.domain)
-        price = rho * shares.keys, look.delta / max(1, len(keys))
+        price = rho * shares.keys, delta / max(1, len(keys))
         domain = seek_keys(self.table, self.domain, where, price, engine, salt, seconds)
         codes, weights = read_rows(self.table, domain, where, self.limit, engine, salt, seconds)
         later = self.noise_of_values(rho)
@@ -223,13 +227,7 @@ class Planned:
         model = self.method.fit(UnitMeasurer(domain.domain, codes, weights, self.limit, rho - spent), self.ask.target)
         units = None if counts is None else counts.made_up(self.unit, model.rows, self.limit.rows)
         name, method = self.table.policy.name, self.method.name
-        return StoredModel(name, method, look.epsilon, cost.rho, self.limit.rows, domain, model, units).content()
-
-    @property
-    def unit(self) -> str:
-        """The column that says whose a made-up row is; "" where units have one row each, or change with periods."""
-        several = self.limit.rows > 1 or (self.table.found is not None and self.table.found.rows > 1)
-        return "_".join(self.table.unit) if several and self.table.budget.period is None else ""
+        return StoredModel(name, method, look.epsilon, float(rho), self.limit.rows, domain, model, units)
 
     def noise_of_values(self, rho: Fraction) -> float:
         """About how much noise, in rows, the number of each value of a column will have."""
@@ -274,12 +272,11 @@ class Planned:
 def leaving_of(asker: Asker, ask: SynthesisAsk) -> Leaving:
     """What is about to leave, planned and priced without the data."""
     opened = Opened.of(asker)
-    planned = Planned.of(_table(asker, ask.table, opened), ask)
+    planned = Planned.of(table_named(asker, ask.table, opened), ask)
     check_open(asker, *planned.table.reads)
     _check_time(planned)
     snapshot = Snapshot.of(planned.table, opened.versions)
     periods = paying_periods(planned.table, planned.periods)
-    late = [each.policy.time.late for each in planned.table.relation.tables()]
     epsilon = float(ask.epsilon)
     delta = planned.delta(epsilon, Left.of(asker.remaining(snapshot.dataset, periods)))
     return Leaving(
@@ -288,7 +285,7 @@ def leaving_of(asker: Asker, ask: SynthesisAsk) -> Leaving:
         planned.key(snapshot.data_version),
         epsilon,
         planned.event(epsilon, delta),
-        Pace(planned.times, planned.times(1.0).cap, min((each for each in late if each is not None), default=LATE)),
+        Pace(planned.times, planned.times(1.0).cap, late_of(planned.table)),
         planned.look,
         asked=f"A synthetic table of {ask.table}: {', '.join(each.name for each in planned.domain.columns)}",
         delta=delta,
@@ -308,7 +305,14 @@ def _check_time(planned: Planned) -> None:
         )
 
 
-def _table(asker: Asker, name: str, opened: Opened) -> Table:
+def late_of(table: Table) -> int:
+    """After how many late releases an analyst is suspended."""
+    found = (each.policy.time.late for each in table.relation.tables())
+    return min((each for each in found if each is not None), default=LATE)
+
+
+def table_named(asker: Asker, name: str, opened: Opened) -> Table:
+    """A table that this analyst may ask about."""
     tables = tables_of(asker, opened.versions, opened.budgets)
     found = {each.lower(): each for each in tables}.get(name.lower())
     if found is None:
@@ -334,6 +338,12 @@ def _check_target(target: str | None, method: Method, domain: PolicyDomain) -> N
 def _check_accounting(table: Table) -> None:
     if not isinstance(table.budget.filter().price(1.0), ZCDP):
         raise _pure()
+
+
+def _unit_of(table: Table, limit: int) -> str:
+    """The column that says whose a row is; "" where units have one row each, or change with periods."""
+    several = limit > 1 or (table.found is not None and table.found.rows > 1)
+    return "_".join(table.unit) if several and table.budget.period is None else ""
 
 
 def _pure() -> NotAllowedError:

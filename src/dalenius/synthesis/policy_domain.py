@@ -43,6 +43,10 @@ class PolicyDomain:
         """For generators."""
         return Domain(tuple(each.column for each in self.columns))
 
+    def place(self, name: str) -> int:
+        """Where a column stands."""
+        return [each.name for each in self.columns].index(name)
+
     @property
     def expressions(self) -> tuple[Read, ...]:
         """What is read of each row."""

@@ -71,11 +71,7 @@ class SyntheticTable:
         check_target(target, FILES)
         table = self.to_arrow(rows, seed=seed)
         about = json.dumps({name: each for name, each in self.to_dict().items() if name != "model"})
-        try:
-            _write(table.replace_schema_metadata({"dalenius": about}), target)
-        except OSError as error:
-            raise unwritable(target, error) from None
-        return int(table.num_rows)
+        return write_table(table.replace_schema_metadata({"dalenius": about}), target)
 
     @cached_property
     def _about(self) -> dict[str, Any]:
@@ -114,6 +110,16 @@ class SyntheticTable:
             found.mapping("receipt") if "receipt" in found else None,
             found.texts("notes"),
         )
+
+
+def write_table(table: pa.Table, target: Path) -> int:
+    """Writes rows as csv or parquet, by the file's ending; returns how many."""
+    check_target(target, FILES)
+    try:
+        _write(table, target)
+    except OSError as error:
+        raise unwritable(target, error) from None
+    return int(table.num_rows)
 
 
 def _write(table: pa.Table, target: Path) -> None:

@@ -84,12 +84,14 @@ class StoredModel:
         rows = self.rows if rows is None else rows
         check_rows(rows)
         rng = np.random.default_rng(seed)
-        codes = self.model.sample(rows, rng) if rows else np.zeros((0, len(self.domain.columns)), np.int32)
-        whose = dict[str, pa.Array]()
-        if self.units is not None:
-            codes, units = self.units.deal(codes, rng)
-            whose[self.units.name] = pa.array(units)
+        codes, units = self.dealt(rows, rng)
+        whose = {} if self.units is None else {self.units.name: pa.array(units)}
         return whose | {each.name: each.values(codes[:, at], rng) for at, each in enumerate(self.domain.columns)}
+
+    def dealt(self, rows: int, rng: np.random.Generator) -> tuple[Codes, NDArray[np.int64]]:
+        """Codes of rows, and whose they are: each somebody else's, where units were not counted."""
+        codes = self.model.sample(rows, rng) if rows else np.zeros((0, len(self.domain.columns)), np.int32)
+        return (codes, np.arange(1, rows + 1)) if self.units is None else self.units.deal(codes, rng)
 
     def to_json(self) -> dict[str, Any]:
         """The stored tree."""
