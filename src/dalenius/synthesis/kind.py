@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from dalenius.accounting.events import Zcdp
 from dalenius.accounting.guarantees import ZCDP
 from dalenius.errors import InputError, NotAllowedError, UnknownTableError
+from dalenius.ledger.key_delta import Left, default_delta
 from dalenius.ledger.suspensions import LATE
 from dalenius.measuring import pace
 from dalenius.measuring.batches import MOST_ROWS
@@ -34,7 +35,9 @@ from dalenius.synthesis.methods import Method, method_of
 from dalenius.synthesis.policy_domain import PolicyDomain, domain_of
 from dalenius.synthesis.request import SynthesisAsk
 from dalenius.synthesis.rows import Limit, UnitMeasurer, read_rows
+from dalenius.synthesis.seeking import Shares, key_places, seek_classes, seek_keys
 from dalenius.synthesis.stored import FORMAT, StoredModel
+from dalenius.synthesis.unit_counts import PART, count_units, read_units
 from dalenius.tables.mistakes import nearest
 
 if TYPE_CHECKING:
@@ -47,6 +50,7 @@ if TYPE_CHECKING:
 
 SYNTHETIC = "synthetic"
 _READ = 0.6  # seconds for a million values to be read and coded, on the machine of bench/RESULTS.md
+_SEEK = 0.2  # seconds for the keys or classes of one column of a million rows to be found
 _COUNT = 0.02  # seconds for a million rows to be counted in one table
 _GRID = 0.05  # seconds
 _MOST_SECONDS = 24 * 3600  # that one request may keep the curator at work
@@ -81,7 +85,7 @@ class SyntheticKind(Kind):
             asker.remaining(dataset, leaving.periods),
             answered.free,
             answered.receipt.to_dict(),
-            (*planned.notes, *planned.missing(stored.rows), *asker.warnings(dataset)),
+            (*planned.notes, *planned.missing(stored.counted), *asker.warnings(dataset)),
         )
 
     def read(self, content: bytes) -> dict[str, Any]:
@@ -152,6 +156,7 @@ class Planned:
             "method": self.method.name,
             "target": self.ask.target,
             "limit": [self.limit.rows, self.limit.bits],
+            "unit": self.unit,
             "periods": list(self.periods),
         }
         text = "\0".join([json.dumps(parts, sort_keys=True), self.table.meaning, data_version])
@@ -171,11 +176,16 @@ class Planned:
             return ()
         note = (
             f"It counts {counted:,} of about {found.row_count:,} rows, since those of units with more than "
-            f"{self.limit.rows:,} count less each: totals are too small, and units with few rows have more say."
+            f"{self.limit.rows:,} count less each: "
+            f"{'' if self.unit else 'totals are too small, and '}units with few rows have more say."
         )
         return (note,)
 
-    def event(self, epsilon: float) -> Zcdp:
+    def delta(self, epsilon: float, left: Left) -> float:
+        """What finding keys takes of δ; 0 where all are declared."""
+        return default_delta(self.table.budget, epsilon, left) if key_places(self.domain) else 0.0
+
+    def event(self, epsilon: float, delta: float) -> Zcdp:
         """What is charged. A price for which there would be noise alone is refused before anybody pays it."""
         rho = Fraction(self.cost(epsilon).rho)
         if rho <= 0 or self.limit.of_table > 2 * rho * (_MOST_NOISE * self.limit.whole) ** 2:
@@ -184,22 +194,47 @@ class Planned:
                 why=f"The noise in every number of rows would be above {_MOST_NOISE:,}.",
                 fix="Give a larger epsilon, or a smaller --rows-per-unit.",
             )
-        return Zcdp(rho, 0, self.table.budget.neighbors)
+        return Zcdp(rho, delta, self.table.budget.neighbors)
 
     def look(self, look: Look) -> bytes:
         """Reads the rows, measures and fits: once the charge is on disk, and only then.
 
         Guarantee:
-            ρ-zCDP with the ρ that was charged: `UnitMeasurer`, whose ``rho`` that is.
+            δ-approximate ρ-zCDP with the ρ and δ that were charged. Keys and classes are found first (`seeking`), each
+            at its share, and units are counted (`unit_counts`); the generator's `UnitMeasurer` has the ρ that is left,
+            to the last part.
         """
         noise.fresh_key()
-        rho = self.cost(look.epsilon).rho
+        cost, shares = self.cost(look.epsilon), Shares.of(self.domain)
+        rho = Fraction(cost.rho)
         where = within_periods(self.table, self.periods)
-        codes, weights = read_rows(self.table, self.domain, where, self.limit, look.engine, look.salt, look.seconds)
-        measurer = UnitMeasurer(self.domain.domain, codes, weights, self.limit, Fraction(rho))
-        model = self.method.fit(measurer, self.ask.target)
-        name = self.table.policy.name
-        return StoredModel(name, self.method.name, look.epsilon, rho, self.limit.rows, self.domain, model).content()
+        engine, salt, seconds = look.engine, look.salt, look.seconds
+        keys = key_places(self.domain)
+        price = rho * shares.keys, look.delta / max(1, len(keys))
+        domain = seek_keys(self.table, self.domain, where, price, engine, salt, seconds)
+        codes, weights = read_rows(self.table, domain, where, self.limit, engine, salt, seconds)
+        later = self.noise_of_values(rho)
+        domain, codes, spent = seek_classes(domain, codes, weights, self.limit, rho * shares.classes, later)
+        spent, counts = spent + len(keys) * price[0], None
+        if self.unit:
+            held, habits = read_units(self.table, domain, where, engine, salt, seconds)
+            counts = count_units(held, habits, self.limit.neighbors, rho * PART)
+            spent += rho * PART
+        model = self.method.fit(UnitMeasurer(domain.domain, codes, weights, self.limit, rho - spent), self.ask.target)
+        units = None if counts is None else counts.made_up(self.unit, model.rows, self.limit.rows)
+        name, method = self.table.policy.name, self.method.name
+        return StoredModel(name, method, look.epsilon, cost.rho, self.limit.rows, domain, model, units).content()
+
+    @property
+    def unit(self) -> str:
+        """The column that says whose a made-up row is; "" where units have one row each, or change with periods."""
+        several = self.limit.rows > 1 or (self.table.found is not None and self.table.found.rows > 1)
+        return "_".join(self.table.unit) if several and self.table.budget.period is None else ""
+
+    def noise_of_values(self, rho: Fraction) -> float:
+        """About how much noise, in rows, the number of each value of a column will have."""
+        own = rho * Fraction(self.method.first) / len(self.domain.columns)
+        return math.sqrt(self.limit.of_table / (2 * own)) / self.limit.whole
 
     def times(self, speed: float) -> Times:
         """When it leaves: a function of public things alone."""
@@ -209,7 +244,10 @@ class Planned:
         columns, sizes = len(self.domain.columns), [each.column.size for each in self.domain.columns]
         pairs = (sum(sizes) ** 2 - sum(each**2 for each in sizes)) / 2_000_000
         tabled = columns + self.method.tables(columns)
-        seconds = FIXED + rows * (_READ * columns + _COUNT * tabled) + self.method.seconds * max(1.0, pairs)
+        sought = sum(each.sought for each in self.domain.columns)
+        read = columns * (2 if self.unit else 1)
+        seconds = FIXED + rows * (_READ * read + _SEEK * sought + _COUNT * tabled)
+        seconds += self.method.seconds * max(1.0, pairs)
         declared = [each.policy.time.answer for each in tables if each.policy.time.answer is not None]
         caps = [each.policy.time.cap for each in tables if each.policy.time.cap is not None]
         least = max(declared, default=pace.ANSWER)
@@ -240,18 +278,22 @@ def leaving_of(asker: Asker, ask: SynthesisAsk) -> Leaving:
     check_open(asker, *planned.table.reads)
     _check_time(planned)
     snapshot = Snapshot.of(planned.table, opened.versions)
+    periods = paying_periods(planned.table, planned.periods)
     late = [each.policy.time.late for each in planned.table.relation.tables()]
     epsilon = float(ask.epsilon)
+    delta = planned.delta(epsilon, Left.of(asker.remaining(snapshot.dataset, periods)))
     return Leaving(
         SYNTHETIC,
         snapshot,
         planned.key(snapshot.data_version),
         epsilon,
-        planned.event(epsilon),
+        planned.event(epsilon, delta),
         Pace(planned.times, planned.times(1.0).cap, min((each for each in late if each is not None), default=LATE)),
         planned.look,
         asked=f"A synthetic table of {ask.table}: {', '.join(each.name for each in planned.domain.columns)}",
-        periods=paying_periods(planned.table, planned.periods),
+        delta=delta,
+        delta_chosen=True,
+        periods=periods,
         plan=planned,
     )
 

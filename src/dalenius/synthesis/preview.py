@@ -12,14 +12,13 @@ from dalenius._fields import Fields
 from dalenius.releasing.leaving import is_paid
 from dalenius.synthesis.kind import leaving_of
 from dalenius.synthesis.measurer import by_cells
+from dalenius.synthesis.start import MARGIN
 from dalenius.synthesis.views import whole
 
 if TYPE_CHECKING:
     from dalenius.releasing.leaving import Asker
     from dalenius.synthesis.kind import Planned
     from dalenius.synthesis.request import SynthesisAsk
-
-_TWO_SIDED_95 = 1.96
 
 
 @dataclass(frozen=True)
@@ -28,7 +27,7 @@ class ExpectedColumn:
 
     Attributes:
         name: As in the policy.
-        values: How many codes it has.
+        values: How many codes it has; at most, where its keys or classes are found.
         margin: 95% margin for the added noise in the number of rows of each value, before all tables are made to fit.
     """
 
@@ -124,6 +123,6 @@ def expected_columns(planned: Planned, epsilon: float) -> tuple[ExpectedColumn, 
     parts = by_cells(rho, [whole([at], sizes) for at in range(len(sizes))])
     deviations = [math.sqrt(planned.limit.of_table / (2 * part)) / planned.limit.whole for part in parts]
     return tuple(
-        ExpectedColumn(each.name, each.column.size, round(_TWO_SIDED_95 * deviation, 3))
+        ExpectedColumn(each.name, each.column.size, round(MARGIN * deviation, 3))
         for each, deviation in zip(planned.domain.columns, deviations, strict=True)
     )

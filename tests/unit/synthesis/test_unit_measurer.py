@@ -159,7 +159,7 @@ def planned(curator: Any, **more: Any) -> Any:
 
 
 def exact_tables(curator: Any) -> tuple[list[Any], Limit]:
-    plan = planned(curator)
+    plan = planned(curator, columns=("sex", "région", "age", "smoker", "wave"))
     (version,) = curator.tables()
     engine = curator.engines.of(version.fingerprint)
     codes, weights = read_rows(plan.table, plan.domain, TRUE, plan.limit, engine, "salt", 60.0)

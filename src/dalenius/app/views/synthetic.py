@@ -70,4 +70,7 @@ def _print_left_out(console: Console, left_out: Mapping[str, str]) -> None:
 
 def _limits(found: SyntheticTable) -> str:
     most = count_of(found.stored.limit, "row")
-    return f"{most} of one unit counted in full, and more of them less each. The rows do not say whose they are."
+    whose, units = "The rows do not say whose they are.", found.stored.units
+    if units is not None:
+        whose = f"{shown(units.name)} says whose a row is: about {count_of(round(units.count), 'made-up unit')}."
+    return f"{most} of one unit counted in full, and more of them less each. {whose}"
