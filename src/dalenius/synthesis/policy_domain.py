@@ -20,6 +20,7 @@ from dalenius.errors import InputError, NotAllowedError, UnknownColumnError
 from dalenius.measuring.batches import naming_columns
 from dalenius.measuring.expressions import Column as Read
 from dalenius.measuring.functions import TYPES
+from dalenius.synthesis.classes import class_of
 from dalenius.synthesis.domain import Codes, Column, Domain
 from dalenius.tables.mistakes import nearest
 from dalenius.tables.policy import Kind
@@ -72,8 +73,7 @@ class Modelled:
             found = np.fromiter((places.get(each, missing) for each in values.tolist()), np.int32, len(values))
         else:
             edges = np.linspace(self.column.lower, self.column.upper, self.column.classes + 1)
-            found = np.searchsorted(edges, _numbers(self.kind, values), side="right").astype(np.int32) - 1
-            np.clip(found, 0, self.column.classes - 1, out=found)
+            found = class_of(_numbers(self.kind, values), edges)
         found[absent] = missing
         return found
 
@@ -155,10 +155,6 @@ class PolicyDomain:
     def expressions(self) -> tuple[Read, ...]:
         """What is read of each row."""
         return tuple(Read(each.name, TYPES[each.kind]) for each in self.columns)
-
-    def codes(self, values: Sequence[NDArray[Any]], absent: Sequence[NDArray[np.bool_]]) -> Codes:
-        """The codes of rows, columns × rows."""
-        return np.stack([each.codes(*own) for each, *own in zip(self.columns, values, absent, strict=True)])
 
     def to_json(self) -> list[dict[str, Any]]:
         """As it is stored with a model."""
