@@ -191,6 +191,39 @@ class PoissonSampled:
 
 
 @dataclass(frozen=True, slots=True)
+class SampledGaussian:
+    """``steps`` sums, each over units that enter it with probability ``rate``, each with discrete Gaussian noise.
+
+    Every sum is an integer vector to which a unit adds one of squared L2 norm at most ``squared_sensitivity``, chosen
+    after all sums before it; ``variance`` is σ² of the noise on each of its ``dimension`` numbers. The rate is a whole
+    number of 2⁻³², as the sampler draws it. ``delta`` is what else may go wrong, such as more units drawn than there
+    is room for. Add-remove only. It has no ρ: what it costs is a matter of the order (`sampled_discrete`).
+    """
+
+    rate: Fraction
+    variance: Real
+    squared_sensitivity: int = 1
+    steps: int = 1
+    dimension: int = 1
+    delta: Real = 0
+    neighbors: Neighbors = _ADD_REMOVE
+
+    def __post_init__(self) -> None:
+        _require_whole_rate(self.rate)
+        parameters.positive(self.variance, "variance")
+        parameters.count(self.squared_sensitivity, "squared_sensitivity")
+        parameters.count(self.steps, "steps")
+        parameters.count(self.dimension, "dimension")
+        parameters.delta(self.delta)
+        check_sampling(self.neighbors)
+
+    @property
+    def squared_multiplier(self) -> Fraction:
+        """σ² over the squared sensitivity, exactly."""
+        return Fraction(self.variance) / self.squared_sensitivity
+
+
+@dataclass(frozen=True, slots=True)
 class SampledWithoutReplacement:
     """``event`` on ``sample`` units drawn without replacement from ``population``; substitute only."""
 
@@ -289,8 +322,31 @@ Leaf = (
     | Approx
     | Zcdp
 )
-Single = Leaf | PoissonSampled | SampledWithoutReplacement | Parallel
+Single = Leaf | PoissonSampled | SampledGaussian | SampledWithoutReplacement | Parallel
 Event = Single | Repeated | Composed
+
+
+RATE_BITS = 32  # a rate of sampling is a whole number of 2⁻³²
+
+
+def check_sampling(neighbors: Neighbors) -> None:
+    """Refuses sampled noise under a relation that it is not accounted for."""
+    if neighbors is not _ADD_REMOVE:
+        raise InputError(
+            "Sampled noise is accounted under add-remove.",
+            why="A substitution takes one unit out and puts another in, and sampling hides the two less than it seems.",
+            fix='Use a method that adds its noise once, such as "output", or have the owner choose add-remove.',
+        )
+
+
+def _require_whole_rate(rate: object) -> None:
+    """Refuses a rate that the sampler of units cannot draw exactly."""
+    if not isinstance(rate, Fraction) or not 0 < rate <= 1 or (rate.numerator << RATE_BITS) % rate.denominator:
+        raise InputError(
+            "This is no rate of sampling.",
+            why=f"It must be above 0, at most 1, and a whole number of 2^-{RATE_BITS}.",
+            fix="Round it with sampled_discrete.sampling_rate.",
+        )
 
 
 def flatten(event: Event, times: int = 1) -> Iterator[tuple[Single, int]]:
@@ -333,6 +389,7 @@ KINDS: dict[str, type[Any]] = {
     "approx": Approx,
     "zcdp": Zcdp,
     "poisson-sampled": PoissonSampled,
+    "sampled": SampledGaussian,
     "sampled-without-replacement": SampledWithoutReplacement,
     "repeated": Repeated,
     "composed": Composed,

@@ -6,15 +6,24 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from enum import Enum
+from fractions import Fraction
 from functools import lru_cache
 from typing import Any, Protocol
 
 from dalenius._fields import Fields
 from dalenius.accounting import conversions, costs, parameters
-from dalenius.accounting.events import Event
-from dalenius.accounting.filters import PureFilter, ZCDPFilter, conversion_delta, rounded_down, rounded_up
+from dalenius.accounting.events import Event, check_sampling
+from dalenius.accounting.filters import (
+    PureFilter,
+    ZCDPFilter,
+    conversion_delta,
+    rounded_down,
+    rounded_up,
+    unbounded,
+)
 from dalenius.accounting.guarantees import ZCDP, ApproxDP, PureDP
 from dalenius.accounting.neighbors import Neighbors
+from dalenius.accounting.orders import tight
 from dalenius.errors import InputError, NotAllowedError
 
 GROUPS = (2, 5, 10)
@@ -120,6 +129,20 @@ class Budget:
     def conversion_delta(self) -> float:
         """The part of δ that turns ρ into ε."""
         return conversion_delta(self.delta, self.selection)
+
+    def sampling_orders(self, epsilon: float, *caps: float) -> tuple[Fraction, ...]:
+        """The orders at which sampled noise of a price must cost no more than that: for `calibrate_sampled`.
+
+        Those of the price itself, of the data set, and of allotments of ``caps``.
+
+        Raises:
+            InputError: The budget cannot pay for sampled noise.
+        """
+        if self.accounting is Accounting.PURE:
+            raise unbounded()
+        check_sampling(self.neighbors)
+        wanted = (parameters.epsilon(epsilon), self.epsilon, *caps)
+        return tuple(dict.fromkeys(tight(each, self.conversion_delta).order for each in wanted))
 
     def check_change(self, after: Budget) -> None:
         """Refuses a change of anything but the size.

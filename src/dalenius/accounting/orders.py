@@ -1,0 +1,114 @@
+"""The one order at which a cap holds sampled noise, and what events cost there.
+
+A cap ρ(ε, δ) is the most that one order α promises: if D_α of everything together is at most αρ, everything together is
+(ε, δ)-DP [CKS20, Prop. 12], and the order that allows the largest ρ is the *tight* one, α*. Adding up d(α*)/α* is
+therefore as good as adding up ρ: an event with a ρ costs that ρ at every order, so caps and sums are what they always
+were; sampled noise, which has no ρ, costs its own d(α*)/α*.
+
+Guarantee:
+    A filter that lets Σd(α)/α reach ρ and Σδ reach δ′, at one fixed order α, keeps the whole interaction
+    (αρ + c(α), δ + δ′)-DP, whatever was chosen after seeing earlier answers: Feldman & Zrnic (2021), Thm. 3.1, with the
+    δ of approximate parts as in docs/decisions/0032-charging-sampled-noise.md.
+
+Every number here is the same on every machine: decimals, not logarithms of the processor.
+
+References:
+    [CKS20] Canonne, Kamath & Steinke, The Discrete Gaussian for Differential Privacy (2020).
+    Feldman & Zrnic, Individual Privacy Accounting via a Rényi Filter (2021).
+"""
+
+from __future__ import annotations
+
+from decimal import MAX_EMAX, MIN_EMIN, ROUND_HALF_EVEN, Context, Decimal, localcontext
+from fractions import Fraction
+from functools import lru_cache
+from typing import NamedTuple
+
+from dalenius.accounting import costs, events
+from dalenius.accounting.events import Event, SampledGaussian
+from dalenius.accounting.sampled_discrete import divergence
+
+_NEAR = Context(60, ROUND_HALF_EVEN, MIN_EMIN, MAX_EMAX)
+_BITS = 24  # of α* − 1: so near the best order that what it promises is less by a part in 10¹⁵ at most
+_LEAST, _MOST = -400, 4000  # exponents of α* − 1
+
+
+class Tight(NamedTuple):
+    """The order of a cap, and the ρ that it allows at that order, rounded down."""
+
+    order: Fraction
+    rho: Fraction
+
+
+@lru_cache(maxsize=1024)
+def tight(epsilon: float, delta: float) -> Tight:
+    """The order that allows the largest ρ at (ε, δ): a whole number of steps of 2⁻²⁴ of α − 1, or finer.
+
+    αρ + c(α) = ε allows ρ = (ε − c(α))/α, which grows with α until (L − ln α)(2α − 1)/(α−1)² + ln(1 − 1/α), L = ln 1/δ,
+    has fallen to ε.
+
+    >>> found = tight(3.0, 5e-7)
+    >>> float(found.order), round(float(found.rho), 6)
+    (8.829058647155762, 0.185003)
+    """
+    with localcontext(_NEAR):
+        target, log_inverse = Decimal(epsilon), -Decimal(delta).ln()
+        low, high = _LEAST << (_BITS - 1), _MOST << (_BITS - 1)
+        while high - low > 1:
+            middle = (low + high) // 2
+            if _is_beyond(_less_one(middle), target, log_inverse):
+                high = middle
+            else:
+                low = middle
+        less = _less_one(high)
+        return Tight(less + 1, _allowed(less, target, log_inverse))
+
+
+def loss(event: Event, order: Fraction) -> Fraction | None:
+    """What an event costs at an order, in units of ρ, rounded up: its ρ, or d(α)/α; None where neither is known.
+
+    >>> event = events.Composed((events.Zcdp(0.25), SampledGaussian(Fraction(1), 4, steps=2)))
+    >>> float(loss(event, Fraction(8)))
+    0.5
+    """
+    total = Fraction(0)
+    for single, times in events.tally(event).items():
+        if isinstance(single, SampledGaussian):
+            total += times * Fraction(divergence(single, order)) / order
+        elif (guarantee := costs.zcdp(single)) is not None:
+            total += times * Fraction(guarantee.rho)
+        else:
+            return None
+    return total
+
+
+def is_sampled(event: Event) -> bool:
+    """Whether what it costs is a matter of the order: it has sampled noise."""
+    return any(isinstance(single, SampledGaussian) for single, _ in events.flatten(event))
+
+
+def _is_beyond(less: Fraction, target: Decimal, log_inverse: Decimal) -> bool:
+    """Whether this order is past the best one."""
+    below = _decimal(less)
+    log_order = (below + 1).ln()
+    return (log_inverse - log_order) * (2 * below + 1) / below / below + below.ln() - log_order < target
+
+
+def _less_one(place: int) -> Fraction:
+    """α − 1 at a place of the grid: 2²³ places to each factor of two."""
+    power, part = divmod(place, 1 << (_BITS - 1))
+    return Fraction((1 << (_BITS - 1)) + part) * Fraction(2) ** (power - _BITS + 1)
+
+
+def _allowed(less: Fraction, epsilon: Decimal, log_inverse: Decimal) -> Fraction:
+    """(ε − c(α))/α with c(α) = (L − ln α)/(α−1) + ln(1 − 1/α), less a part in 10⁴⁰ for what rounding may have added."""
+    below = _decimal(less)
+    order = below + 1
+    log_order = order.ln()
+    cost = (log_inverse - log_order) / below + below.ln() - log_order
+    spare = (epsilon + abs(cost) + log_order) * Decimal("1e-40")
+    return max(Fraction(0), Fraction((epsilon - cost - spare) / order))
+
+
+def _decimal(value: Fraction) -> Decimal:
+    return Decimal(value.numerator) / Decimal(value.denominator)
