@@ -101,6 +101,11 @@ class PureFilter:
         return ()
 
     @property
+    def order(self) -> Fraction:
+        """Nor an order to pay for it at."""
+        raise unbounded()
+
+    @property
     def remaining(self) -> float:
         """The largest ε that would still pass."""
         return _down(max(0, self._cap - self._spent))
@@ -119,6 +124,11 @@ class PureFilter:
     def spent(self) -> PureDP:
         """The odometer: exact and valid at every moment."""
         return PureDP(_up(self._spent), self.neighbors)
+
+    @property
+    def spent_epsilon(self) -> float:
+        """The same, under the name that all filters share."""
+        return self.spent.epsilon
 
 
 class ZCDPFilter:
@@ -269,23 +279,12 @@ class ZCDPFilter:
     def spent_epsilon(self) -> float:
         """The ε of what is spent, at the part of δ that is for it.
 
-        Of ρ alone every order tells the truth, and the best is taken. Where noise was sampled, its cost is taken anew
-        at the order that is best for so much ρ: any order fixed beforehand is sound, and that one is nearly the best.
+        The ρ that was spent costs the same at every order; sampled noise is taken at the order that is best for both.
         """
-        if self._spent == 0:
-            return 0.0
-        epsilon = conversions.zcdp_epsilon(_up(self._spent), self.conversion_delta)
         if not self._sampled:
-            return epsilon
-        found = self._epsilon_at(self.order)
-        for _ in range(2):
-            epsilon = self._epsilon_at(orders.tight(epsilon, self.conversion_delta).order)
-            found = min(found, epsilon)
-        return found
-
-    def _epsilon_at(self, order: Fraction) -> float:
-        rho = _up(self._rho + sum(each.units(order) for each in self._sampled))
-        return conversions.rdp_epsilon_at(float(order), float(order) * rho, self.conversion_delta) * (1 + 1e-12)
+            return conversions.zcdp_epsilon(_up(self._rho), self.conversion_delta)
+        events = tuple(each.event for each in self._sampled)
+        return orders.epsilon_of(Fraction(self._rho, 1 << _BITS), events, self.conversion_delta, self.order)
 
 
 def conversion_delta(delta: float, selection: float = parameters.SELECTION) -> float:

@@ -19,17 +19,20 @@ References:
 
 from __future__ import annotations
 
+import math
+from collections import Counter
 from decimal import MAX_EMAX, MIN_EMIN, ROUND_HALF_EVEN, Context, Decimal, localcontext
 from fractions import Fraction
 from functools import lru_cache
 from typing import NamedTuple
 
-from dalenius.accounting import costs, events
+from dalenius.accounting import conversions, costs, events
 from dalenius.accounting.events import Event, SampledGaussian
 from dalenius.accounting.sampled_discrete import divergence
 
 _NEAR = Context(60, ROUND_HALF_EVEN, MIN_EMIN, MAX_EMAX)
 _BITS = 24  # of α* − 1: so near the best order that what it promises is less by a part in 10¹⁵ at most
+_LADDER = tuple(map(Fraction, (*range(2, 33), 40, 48, 64, 96, 128, 192, 256, 512, 1024)))
 _LEAST, _MOST = -400, 4000  # exponents of α* − 1
 
 
@@ -64,6 +67,7 @@ def tight(epsilon: float, delta: float) -> Tight:
         return Tight(less + 1, _allowed(less, target, log_inverse))
 
 
+@lru_cache(maxsize=2**14)
 def loss(event: Event, order: Fraction) -> Fraction | None:
     """What an event costs at an order, in units of ρ, rounded up: its ρ, or d(α)/α; None where neither is known.
 
@@ -80,6 +84,29 @@ def loss(event: Event, order: Fraction) -> Fraction | None:
         else:
             return None
     return total
+
+
+@lru_cache(maxsize=256)
+def epsilon_of(rho: Fraction, sampled: tuple[Event, ...], delta: float, first: Fraction) -> float:
+    """The ε at δ of so much ρ together with events of sampled noise.
+
+    Each order gives a sound one. Of a ladder of orders, and the ``first``, the best is found, and from there the two
+    that are tight for what was found, as the best one may lie between two of the ladder.
+    """
+    counts = Counter(sampled)
+
+    def at(order: Fraction) -> float:
+        found = [(loss(event, order), times) for event, times in counts.items()]
+        total = rho + sum(times * each for each, times in found if each is not None)
+        if any(each is None for each, _ in found):
+            return math.inf
+        # doubles from here on: more than they may have taken away is added
+        return conversions.rdp_epsilon_at(float(order), float(order * total), delta) * (1 + 1e-12)
+
+    best = min(map(at, (first, *_LADDER)))
+    for _ in range(2):
+        best = min(best, at(tight(best, delta).order)) if 0 < best < math.inf else best
+    return best
 
 
 def is_sampled(event: Event) -> bool:

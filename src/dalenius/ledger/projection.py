@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from sys import intern
 from typing import Any
 
+from dalenius.accounting.events import from_json
+from dalenius.accounting.filters import SampledLoss
 from dalenius.errors import DaleniusError, NotAllowedError, UnknownTableError
 from dalenius.ledger import publications, sharing, tokens
 from dalenius.ledger.budgets import Balance, Budget, Filter
@@ -50,6 +52,7 @@ class ChargedQuestion:
     state: str = "claimed"
     answer: int | None = None  # the entry that records the release
     release: str = ""  # SHA-256
+    sampled: SampledLoss | None = None  # sampled noise: each total pays what it costs there, and ``units`` is the most
 
     @property
     def terms(self) -> dict[str, Any]:
@@ -76,6 +79,7 @@ class Projection:
     budgets: dict[str, Budget] = field(default_factory=dict)
     allotments: dict[tuple[str, str], float] = field(default_factory=dict)
     totals: dict[tuple[str, str, str], tuple[int, int, int]] = field(default_factory=dict)
+    sampled: dict[tuple[str, str, str], list[int]] = field(default_factory=dict)  # the questions in a total that were
     epochs: dict[str, int] = field(default_factory=dict)
     questions: dict[int, ChargedQuestion] = field(default_factory=dict)
     asked: dict[tuple[str, str], list[int]] = field(default_factory=dict)  # questions by data set and key
@@ -123,10 +127,21 @@ class Projection:
             )
         return float(allotted)
 
+    def spent(self, dataset: str, period: str, analyst: str) -> tuple[tuple[int, int], tuple[SampledLoss, ...]]:
+        """What is spent of a total, for its filter: ``analyst`` '' is the whole data set.
+
+        A total counts a question with sampled noise at the most it may cost. What it does cost depends on the order of
+        the filter, and so on its cap, which may have been changed since: it is taken out, and handed over as it is.
+        """
+        place = dataset, period, analyst
+        loss, delta, _ = self.totals.get(place, (0, 0, 0))
+        found = [self.questions[number] for number in self.sampled.get(place, ())]
+        losses = tuple(each.sampled for each in found if each.sampled is not None)
+        return (loss - sum(each.units[0] for each in found), delta), losses
+
     def filter_of(self, dataset: str, period: str, analyst: str, cap: float) -> Filter:
         """The filter of a total, as it stands: ``analyst`` '' is the whole data set."""
-        loss, delta, _ = self.totals.get((dataset, period, analyst), (0, 0, 0))
-        return self.budget_of(dataset).filter(cap, (loss, delta))
+        return self.budget_of(dataset).filter(cap, *self.spent(dataset, period, analyst))
 
     def balance(self, dataset: str, analyst: str, period: str) -> Balance:
         """What a data set ('') or an analyst has spent and has left; an allotment never buys more than there is."""
@@ -137,7 +152,8 @@ class Projection:
         left = min(own.remaining_epsilon, whole.remaining_epsilon)
         left_delta = min(own.remaining_delta, whole.remaining_delta)
         charges = self.totals.get((dataset, period, analyst), (0, 0, 0))[2]
-        return Balance(budget, cap, own.spent, left, left_delta, charges, period)
+        epsilon = own.spent_epsilon if own.sampled else None
+        return Balance(budget, cap, own.spent, left, left_delta, charges, period, epsilon)
 
     def published(self, dataset: str) -> tuple[PublishedRows, ...]:
         """What was published of the people that a data set is about now, oldest first."""
@@ -203,6 +219,7 @@ class Projection:
         require(bool(reason), "It gives no reason.")
         self.epochs[dataset] = epoch
         self.totals = {place: spent for place, spent in self.totals.items() if place[0] != dataset}
+        self.sampled = {place: numbers for place, numbers in self.sampled.items() if place[0] != dataset}
 
     def _charge(self, number: int, data: dict[str, Any]) -> None:
         loss, delta = (int(each) for each in data["units"])
@@ -218,11 +235,13 @@ class Projection:
             tuple(map(intern, data["periods"])),
             data.get("epoch", 0),
             data.get("shares"),
+            sampled=SampledLoss(from_json(data["event"]), data["delta"]) if "losses" in data else None,
         )
         self._check_charge(question, data)
         if question.shares is not None:
             why = sharing.broken(question.terms, self._in_state("answered", question.shares).terms)
             require(why is None, why or "")
+            require(question.sampled is None, "It samples units for an answer that is made from another.")
         self._spend(question, sharing.payers(data))
         self._remember(data, number)
         self.keep(question)
@@ -250,10 +269,12 @@ class Projection:
         for period in question.periods:
             for analyst in totals:
                 before = self.totals.get((dataset, period, analyst), (0, 0, 0))
-                self._check_room(question, analyst, before)
+                self._check_room(question, period, analyst)
                 self.totals[dataset, period, analyst] = before[0] + loss, before[1] + delta, before[2] + 1
+                if question.sampled is not None:
+                    self.sampled.setdefault((dataset, period, analyst), []).append(question.number)
 
-    def _check_room(self, question: ChargedQuestion, analyst: str, spent: tuple[int, int, int]) -> None:
+    def _check_room(self, question: ChargedQuestion, period: str, analyst: str) -> None:
         """Whether it fitted into what was left: looked at by `verify`."""
 
     def _remember(self, data: dict[str, Any], question: int) -> None:
