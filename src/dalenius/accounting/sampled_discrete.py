@@ -162,7 +162,8 @@ def _up(value: Fraction | int) -> Decimal:
 
 def _down(value: Fraction) -> Decimal:
     """The decimal at or below a value above 0."""
-    return -_UP.divide(Decimal(-value.numerator), Decimal(value.denominator))
+    above = _UP.divide(Decimal(-value.numerator), Decimal(value.denominator))
+    return above.copy_negate()  # a minus would round it to the digits of the caller
 
 
 def _exp(exponent: Decimal) -> Decimal:
