@@ -78,9 +78,7 @@ def test_counts_beside_the_training_are_in_the_figure():
     count = DiscreteGaussian(10**14, 9 * 10**12)
     both = model_epsilon(Composed((run(), count, Pure(0.01))), 1e-5)
     assert model_epsilon(run(), 1e-5) < both < model_epsilon(run(), 1e-5) + 1.5
-    assert both == pytest.approx(
-        model_epsilon(Composed((run(), DiscreteGaussian(100, 9), Pure(0.01))), 1e-5), abs=1e-3
-    )
+    assert both == pytest.approx(model_epsilon(Composed((run(), DiscreteGaussian(100, 9), Pure(0.01))), 1e-5), abs=1e-3)
 
 
 def test_noise_that_is_too_coarse_is_refused():
