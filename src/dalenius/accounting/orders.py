@@ -32,7 +32,7 @@ from dalenius.accounting.sampled_discrete import divergence
 
 _NEAR = Context(60, ROUND_HALF_EVEN, MIN_EMIN, MAX_EMAX)
 _BITS = 24  # of α* − 1: so near the best order that what it promises is less by a part in 10¹⁵ at most
-_LADDER = tuple(map(Fraction, (*range(2, 33), 40, 48, 64, 96, 128, 192, 256, 512, 1024)))
+_LADDER = (2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 256)
 _LEAST, _MOST = -400, 4000  # exponents of α* − 1
 
 
@@ -90,8 +90,8 @@ def loss(event: Event, order: Fraction) -> Fraction | None:
 def epsilon_of(rho: Fraction, sampled: tuple[Event, ...], delta: float, first: Fraction) -> float:
     """The ε at δ of so much ρ together with events of sampled noise.
 
-    Each order gives a sound one. Of a ladder of orders, and the ``first``, the best is found, and from there the two
-    that are tight for what was found, as the best one may lie between two of the ladder.
+    Each order gives a sound one. The best of whole orders is found, first on a ladder and then between its rungs; then
+    that which is tight for what was found, and the ``first``, which may lie between whole ones.
     """
     counts = Counter(sampled)
 
@@ -103,10 +103,17 @@ def epsilon_of(rho: Fraction, sampled: tuple[Event, ...], delta: float, first: F
         # doubles from here on: more than they may have taken away is added
         return conversions.rdp_epsilon_at(float(order), float(order * total), delta) * (1 + 1e-12)
 
-    best = min(map(at, (first, *_LADDER)))
-    for _ in range(2):
-        best = min(best, at(tight(best, delta).order)) if 0 < best < math.inf else best
-    return best
+    rungs = [at(Fraction(order)) for order in _LADDER]
+    place = rungs.index(min(rungs))
+    low, high = _LADDER[max(place - 1, 0)], _LADDER[min(place + 1, len(_LADDER) - 1)]
+    while high - low > 1:
+        middle = (low + high) // 2
+        if at(Fraction(middle)) <= at(Fraction(middle + 1)):
+            high = middle
+        else:
+            low = middle
+    best = min(rungs[place], at(Fraction(high)), at(first))
+    return min(best, at(tight(best, delta).order)) if 0 < best < math.inf else best
 
 
 def is_sampled(event: Event) -> bool:

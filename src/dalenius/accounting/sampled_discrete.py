@@ -51,7 +51,8 @@ _ONE = Decimal(1)
 # Past these an unsampled step is the bound: its divergence is αs.
 _MOST_TERMS = 20_000
 _MOST_GROWTH = 10**6  # of α(α−1)s: e to that
-_VARIANCE_BITS = 20  # how closely noise is calibrated
+_VARIANCE_BITS = 24  # of a variance that is calibrated
+_CLOSE = Fraction(1, 2**18)  # how closely
 
 
 def sampling_rate(wanted: Real) -> Fraction:
@@ -131,27 +132,52 @@ def calibrate_sampled(
             fix="Give the order of each filter, and that of the price.",
         )
 
-    def holds(variance: Fraction) -> bool:
+    def excess(variance: Fraction) -> float:
+        """What they cost over what they may cost, at the worst order."""
         event = SampledGaussian(rate, variance, steps=steps)
-        return all(Fraction(divergence(event, order)) <= limits * order for order in wanted)
+        return max(_quotient(Fraction(divergence(event, order)), limits * order) for order in wanted)
 
-    low = high = Fraction(parameters.positive(least, "least"))
-    while not holds(high):
-        low, high = high, 2 * high
+    low = _rounded(Fraction(least))
+    if (over_low := excess(low)) <= 1:
+        return low
+    high = low
+    while (over_high := excess(high)) > 1:
+        low, over_low = high, over_high
+        high = _rounded(
+            high * Fraction(min(max(over_high, 2.0), 2.0**20))
+        )  # large noise costs as the inverse of its σ²
         if high > parameters.LARGEST / 2:
             raise InputError(
                 "No amount of noise makes so many steps cost so little.",
                 why=f"ρ = {rho:g} for {steps:,} steps is too small.",
                 fix="Take fewer steps, or pay a larger ε.",
             )
-    if low == high:
-        return high
-    precision = Fraction(2) ** (high.numerator.bit_length() - high.denominator.bit_length() - _VARIANCE_BITS)
-    first, last = math.floor(low / precision), math.ceil(high / precision)
-    while last - first > 1:
-        middle = (first + last) // 2
-        first, last = (first, middle) if holds(middle * precision) else (middle, last)
-    return last * precision
+    turn = 0
+    while high - low > high * _CLOSE:
+        turn += 1
+        found = _rounded((low + high) / 2)
+        if turn % 3:  # where the logarithms' secant falls, and then just below what holds
+            part = math.log(over_low) / (math.log(over_low) - math.log(over_high)) if over_high < 1 else 1.0
+            found = _rounded(low * Fraction(float(high / low) ** part)) if turn % 3 == 1 else high * (1 - _CLOSE / 2)
+            found = min(max(found, low * (1 + _CLOSE / 4)), high * (1 - _CLOSE / 4))
+        over = excess(found)
+        if over > 1:
+            low, over_low = found, over
+        else:
+            high, over_high = found, over
+    return _rounded(high)
+
+
+def _quotient(value: Fraction, limit: Fraction) -> float:
+    """As a double, and above 1 whenever it is."""
+    found = float(min(value / limit, Fraction(2**60)))
+    return max(found, 1 + 2**-52) if value > limit else min(found, 1.0)
+
+
+def _rounded(value: Fraction) -> Fraction:
+    """Up to so many binary digits."""
+    unit = Fraction(2) ** (value.numerator.bit_length() - value.denominator.bit_length() - _VARIANCE_BITS)
+    return math.ceil(value / unit) * unit
 
 
 def _up(value: Fraction | int) -> Decimal:
