@@ -265,8 +265,7 @@ def _check_ceiling(state: Projection, request: Request, guards: list[tuple[str, 
     """
     if request.ceiling is None:
         return
-    balances = (state.balance(request.dataset, request.analyst, period) for period in request.periods)
-    left = min(each.remaining_epsilon for each in balances)
+    left = min(state.left(request.dataset, request.analyst, period)[0] for period in request.periods)
     if request.ceiling.allows(request.epsilon, left):
         return
     if request.ceiling.epsilon is None and request.epsilon > left:  # to name it would not help

@@ -143,17 +143,22 @@ class Projection:
         """The filter of a total, as it stands: ``analyst`` '' is the whole data set."""
         return self.budget_of(dataset).filter(cap, *self.spent(dataset, period, analyst))
 
+    def left(self, dataset: str, analyst: str, period: str) -> tuple[float, float]:
+        """The largest ε and δ that one more question may type; an allotment never buys more than there is."""
+        return _left(self._passed(dataset, analyst, period))
+
     def balance(self, dataset: str, analyst: str, period: str) -> Balance:
-        """What a data set ('') or an analyst has spent and has left; an allotment never buys more than there is."""
-        budget = self.budget_of(dataset)
-        cap = self.allotment_of(dataset, analyst) if analyst else budget.epsilon
-        own = self.filter_of(dataset, period, analyst, cap)
-        whole = self.filter_of(dataset, period, "", budget.epsilon)
-        left = min(own.remaining_epsilon, whole.remaining_epsilon)
-        left_delta = min(own.remaining_delta, whole.remaining_delta)
-        charges = self.totals.get((dataset, period, analyst), (0, 0, 0))[2]
+        """What a data set ('') or an analyst has spent and has left."""
+        budget, cap = self.budget_of(dataset), self.allotment_of(dataset, analyst)
+        passed = self._passed(dataset, analyst, period)
+        own, charges = passed[-1], self.totals.get((dataset, period, analyst), (0, 0, 0))[2]
         epsilon = own.spent_epsilon if own.sampled else None
-        return Balance(budget, cap, own.spent, left, left_delta, charges, period, epsilon)
+        return Balance(budget, cap, own.spent, *_left(passed), charges, period, epsilon)
+
+    def _passed(self, dataset: str, analyst: str, period: str) -> list[Filter]:
+        """The filters that an analyst's question must pass, the own one last."""
+        whose = dict.fromkeys(("", analyst))
+        return [self.filter_of(dataset, period, each, self.allotment_of(dataset, each)) for each in whose]
 
     def published(self, dataset: str) -> tuple[PublishedRows, ...]:
         """What was published of the people that a data set is about now, oldest first."""
@@ -288,6 +293,10 @@ class Projection:
         question = self.questions[number]
         require(question.state == state, f"The question was not {state} then.")
         return question
+
+
+def _left(guards: list[Filter]) -> tuple[float, float]:
+    return min(each.remaining_epsilon for each in guards), min(each.remaining_delta for each in guards)
 
 
 def require(holds: bool, why: str) -> None:
