@@ -3,48 +3,22 @@
 Both stay valid when the analyst chooses every next question *and its price* after seeing the answers before it. That
 is more than `account` promises: a filter by PLD is not valid in that sense (docs/explanation/filters.md).
 
-Sums are kept in whole units of 2⁻¹²⁸, charges rounded up and caps rounded down, so that no rounding error is ever in
-the spender's favour, and a decision costs the same after 100,000 charges as after one.
+Sums are kept in whole units (`units`), so that no rounding error is ever in the spender's favour, and a decision costs
+the same after 100,000 charges as after one.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
 from fractions import Fraction
 
 from dalenius.accounting import conversions, orders, parameters
-from dalenius.accounting.events import Event
 from dalenius.accounting.guarantees import ZCDP, ApproxDP, PureDP
 from dalenius.accounting.neighbors import Neighbors, common_neighbors
+from dalenius.accounting.orders import SampledLoss
+from dalenius.accounting.units import BITS, down, floor, floor_difference, up, whole_units
 from dalenius.errors import BudgetError, Charge, Fits, InputError
-
-_BITS = 128
-
-
-@dataclass(frozen=True, slots=True)
-class SampledLoss:
-    """The cost of an event with sampled noise, which is another one at each filter, and the δ it may use."""
-
-    event: Event
-    delta: float = 0.0
-
-    @property
-    def neighbors(self) -> Neighbors:
-        """The relation of the event."""
-        return self.event.neighbors
-
-    def units(self, order: Fraction) -> int:
-        """Its loss at an order, in whole units."""
-        found = orders.loss(self.event, order)
-        if found is None:
-            raise InputError(
-                "A part of this event has no Rényi divergence here.",
-                why="Beside sampled noise stands something of which only (ε, δ) is known.",
-                fix="Charge that part as a release of its own.",
-            )
-        return _ceil(found)
 
 
 class PureFilter:
@@ -62,7 +36,7 @@ class PureFilter:
     ) -> None:
         self.epsilon = parameters.epsilon(epsilon)
         self.neighbors = neighbors
-        self._cap = _floor(self.epsilon)
+        self._cap = floor(self.epsilon)
         self._spent = units[0]
 
     @property
@@ -108,7 +82,7 @@ class PureFilter:
     @property
     def remaining(self) -> float:
         """The largest ε that would still pass."""
-        return _down(max(0, self._cap - self._spent))
+        return down(max(0, self._cap - self._spent))
 
     @property
     def remaining_epsilon(self) -> float:
@@ -123,7 +97,7 @@ class PureFilter:
     @property
     def spent(self) -> PureDP:
         """The odometer: exact and valid at every moment."""
-        return PureDP(_up(self._spent), self.neighbors)
+        return PureDP(up(self._spent), self.neighbors)
 
     @property
     def spent_epsilon(self) -> float:
@@ -167,8 +141,8 @@ class ZCDPFilter:
         self.delta = parameters.delta(delta)
         self.neighbors = neighbors
         self.conversion_delta = conversion_delta(self.delta, selection)
-        self._cap_rho = _floor(conversions.zcdp_rho(self.epsilon, self.conversion_delta) if self.delta else 0.0)
-        self._cap_delta = _floor_difference(self.delta, self.conversion_delta)
+        self._cap_rho = floor(conversions.zcdp_rho(self.epsilon, self.conversion_delta) if self.delta else 0.0)
+        self._cap_delta = floor_difference(self.delta, self.conversion_delta)
         self._rho, self._delta = units
         self._sampled: list[SampledLoss] = []
         self._sampled_rho = 0
@@ -208,7 +182,7 @@ class ZCDPFilter:
         """Spends ρ (or what sampled noise costs at the filter's order) and δ, or refuses with the ε that would fit."""
         if not self.admits(cost):
             fits = self.remaining_epsilon if self._delta + whole_units(cost.delta) <= self._cap_delta else 0.0
-            raise _refusal(conversions.zcdp_epsilon(_up(self._loss(cost)), self.conversion_delta), fits)
+            raise _refusal(conversions.zcdp_epsilon(up(self._loss(cost)), self.conversion_delta), fits)
         self._delta += whole_units(cost.delta)
         if isinstance(cost, SampledLoss):
             self._add(cost)
@@ -226,7 +200,7 @@ class ZCDPFilter:
 
     @property
     def _cap_at_order(self) -> int:
-        return min(self._cap_rho, _floor(self._tight.rho))
+        return min(self._cap_rho, floor(self._tight.rho))
 
     @property
     def _tight(self) -> orders.Tight:
@@ -242,7 +216,7 @@ class ZCDPFilter:
     def remaining(self) -> ZCDP:
         """The ρ and δ that are left."""
         left = max(0, self._cap_rho - self._spent), max(0, self._cap_delta - self._delta)
-        return ZCDP(_down(left[0]), _down(left[1]), self.neighbors)
+        return ZCDP(down(left[0]), down(left[1]), self.neighbors)
 
     @property
     def remaining_delta(self) -> float:
@@ -259,7 +233,7 @@ class ZCDPFilter:
             return self.epsilon
         # ρ(ε) and ε(ρ) are found by search, so they are inverse but for the last digits: a round number that fits is
         # taken (an untouched budget of 3 has 3 left), else step down until its own price fits.
-        epsilon = conversions.zcdp_epsilon(_down(left), self.conversion_delta)
+        epsilon = conversions.zcdp_epsilon(down(left), self.conversion_delta)
         rounded = round(epsilon, 9)
         if self._fits(rounded, left):
             return rounded
@@ -273,7 +247,7 @@ class ZCDPFilter:
     @property
     def spent(self) -> ZCDP:
         """Σρ and Σδ so far, sampled noise at the filter's order."""
-        return ZCDP(_up(self._spent), _up(self._delta), self.neighbors)
+        return ZCDP(up(self._spent), up(self._delta), self.neighbors)
 
     @property
     def spent_epsilon(self) -> float:
@@ -282,9 +256,9 @@ class ZCDPFilter:
         The ρ that was spent costs the same at every order; sampled noise is taken at the order that is best for both.
         """
         if not self._sampled:
-            return conversions.zcdp_epsilon(_up(self._rho), self.conversion_delta)
+            return conversions.zcdp_epsilon(up(self._rho), self.conversion_delta)
         events = tuple(each.event for each in self._sampled)
-        return orders.epsilon_of(Fraction(self._rho, 1 << _BITS), events, self.conversion_delta, self.order)
+        return orders.epsilon_of(Fraction(self._rho, 1 << BITS), events, self.conversion_delta, self.order)
 
 
 def conversion_delta(delta: float, selection: float = parameters.SELECTION) -> float:
@@ -338,14 +312,14 @@ class ZCDPOdometer:
     def spent(self) -> ApproxDP:
         """The guarantee that holds now, for all moments at once."""
         if self._rho == 0:
-            return ApproxDP(0.0, _up(self._delta), self.neighbors)
-        rho = _up(self._rho)
+            return ApproxDP(0.0, up(self._delta), self.neighbors)
+        rho = up(self._rho)
         rung = max(0, math.ceil(4 * math.log2(rho / self.LOWEST) - 1e-9))
         while self.LOWEST * 2 ** (rung / 4) < rho:
             rung += 1
         share = 6 * self.delta / (math.pi * (rung + 1)) ** 2
         epsilon = conversions.zcdp_epsilon_standard(self.LOWEST * 2 ** (rung / 4), share)
-        return ApproxDP(epsilon, min(1.0, self.delta + _up(self._delta)), self.neighbors)
+        return ApproxDP(epsilon, min(1.0, self.delta + up(self._delta)), self.neighbors)
 
 
 def rounded_down(epsilon: float, digits: int = 4) -> float:
@@ -392,36 +366,3 @@ def unbounded() -> InputError:
         why="Gaussian noise has no bound on its loss, only a small probability to lose much.",
         fix='Use a method of pure noise, such as "output", or have the owner choose accounting = zcdp.',
     )
-
-
-def whole_units(value: float) -> int:
-    """A loss in units of 2⁻¹²⁸, rounded up; exact, whatever the double."""
-    return _ceil(value)
-
-
-def _ceil(value: float | Fraction) -> int:
-    numerator, denominator = value.as_integer_ratio()
-    return -(-(numerator << _BITS) // denominator)
-
-
-def _floor(value: float | Fraction) -> int:
-    numerator, denominator = value.as_integer_ratio()
-    return (numerator << _BITS) // denominator
-
-
-def _floor_difference(value: float, less: float) -> int:
-    """The exact difference of two doubles, in whole units, rounded down."""
-    (first, by), (second, of) = value.as_integer_ratio(), less.as_integer_ratio()
-    return ((first * of - second * by) << _BITS) // (by * of)
-
-
-def _down(units: int) -> float:
-    """The largest double not above."""
-    value = units / (1 << _BITS)
-    return math.nextafter(value, 0.0) if _floor(value) > units else value
-
-
-def _up(units: int) -> float:
-    """The smallest double not below."""
-    value = units / (1 << _BITS)
-    return math.nextafter(value, math.inf) if whole_units(value) < units else value

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from dataclasses import dataclass
 from decimal import MAX_EMAX, MIN_EMIN, ROUND_HALF_EVEN, Context, Decimal, localcontext
 from fractions import Fraction
 from functools import lru_cache
@@ -28,7 +29,10 @@ from typing import NamedTuple
 
 from dalenius.accounting import conversions, costs, events
 from dalenius.accounting.events import Event, SampledGaussian
+from dalenius.accounting.neighbors import Neighbors
 from dalenius.accounting.sampled_discrete import divergence
+from dalenius.accounting.units import whole_units
+from dalenius.errors import InputError
 
 _NEAR = Context(60, ROUND_HALF_EVEN, MIN_EMIN, MAX_EMAX)
 _BITS = 24  # of α* − 1: so near the best order that what it promises is less by a part in 10¹⁵ at most
@@ -84,6 +88,30 @@ def loss(event: Event, order: Fraction) -> Fraction | None:
         else:
             return None
     return total
+
+
+@dataclass(frozen=True, slots=True)
+class SampledLoss:
+    """The cost of an event with sampled noise, which is another one at each filter, and the δ it may use."""
+
+    event: Event
+    delta: float = 0.0
+
+    @property
+    def neighbors(self) -> Neighbors:
+        """The relation of the event."""
+        return self.event.neighbors
+
+    def units(self, order: Fraction) -> int:
+        """Its loss at an order, in whole units."""
+        found = loss(self.event, order)
+        if found is None:
+            raise InputError(
+                "A part of this event has no Rényi divergence here.",
+                why="Beside sampled noise stands something of which only (ε, δ) is known.",
+                fix="Charge that part as a release of its own.",
+            )
+        return whole_units(found)
 
 
 @lru_cache(maxsize=256)

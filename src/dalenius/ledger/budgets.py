@@ -15,7 +15,6 @@ from dalenius.accounting import conversions, costs, parameters
 from dalenius.accounting.events import Event, check_sampling
 from dalenius.accounting.filters import (
     PureFilter,
-    SampledLoss,
     ZCDPFilter,
     conversion_delta,
     rounded_down,
@@ -24,7 +23,7 @@ from dalenius.accounting.filters import (
 )
 from dalenius.accounting.guarantees import ZCDP, ApproxDP, PureDP
 from dalenius.accounting.neighbors import Neighbors
-from dalenius.accounting.orders import is_sampled, loss, tight
+from dalenius.accounting.orders import SampledLoss, is_sampled, loss, tight
 from dalenius.errors import InputError, NotAllowedError
 
 GROUPS = (2, 5, 10)

@@ -16,11 +16,11 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from dalenius.accounting.events import to_json
-from dalenius.accounting.filters import SampledLoss, whole_units
+from dalenius.accounting.event_json import to_json
 from dalenius.accounting.guarantees import ZCDP, PureDP
 from dalenius.accounting.neighbors import common_neighbors
-from dalenius.accounting.orders import is_sampled
+from dalenius.accounting.orders import SampledLoss, is_sampled
+from dalenius.accounting.units import whole_units
 from dalenius.errors import (
     NOTHING,
     BudgetError,

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from dalenius.accounting import parameters
-from dalenius.accounting.filters import SampledLoss
+from dalenius.accounting.orders import SampledLoss
 from dalenius.errors import InputError, LedgerCorruptError, LedgerUnavailableError, UnknownReceiptError
 from dalenius.ledger import charging, database, derived, publications, questions, receipts, sharing
 from dalenius.ledger.actions import AUTHORED, OWNER_KINDS, TABLE_KINDS, author, check_named, check_plain

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from sys import intern
 from typing import Any
 
-from dalenius.accounting.events import from_json
-from dalenius.accounting.filters import SampledLoss
+from dalenius.accounting.event_json import from_json
+from dalenius.accounting.orders import SampledLoss
 from dalenius.errors import DaleniusError, NotAllowedError, UnknownTableError
 from dalenius.ledger import publications, sharing, tokens
 from dalenius.ledger.budgets import Balance, Budget, Filter

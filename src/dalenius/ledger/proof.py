@@ -22,8 +22,8 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
-from dalenius.accounting.events import from_json, to_json
-from dalenius.accounting.filters import SampledLoss
+from dalenius.accounting.event_json import from_json, to_json
+from dalenius.accounting.orders import SampledLoss
 from dalenius.errors import LedgerCorruptError
 from dalenius.ledger.budgets import Budget
 from dalenius.ledger.chain import Entry, Head, canonical, link, origin

@@ -12,10 +12,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from dalenius.accounting.events import from_json
-from dalenius.accounting.filters import SampledLoss, whole_units
+from dalenius.accounting.event_json import from_json
 from dalenius.accounting.guarantees import ZCDP, PureDP
-from dalenius.accounting.orders import is_sampled
+from dalenius.accounting.orders import SampledLoss, is_sampled
+from dalenius.accounting.units import whole_units
 from dalenius.errors import InputError, LedgerCorruptError
 from dalenius.ledger import derived, publications, receipts, sharing
 from dalenius.ledger.budgets import TOLERANCE, Accounting, Budget, covers, losses, made_within

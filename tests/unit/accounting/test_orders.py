@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from dalenius.accounting import conversions
 from dalenius.accounting.events import Approx, Composed, SampledGaussian, Zcdp
-from dalenius.accounting.filters import PureFilter, SampledLoss, ZCDPFilter
+from dalenius.accounting.filters import PureFilter, ZCDPFilter
 from dalenius.accounting.guarantees import ZCDP
 from dalenius.accounting.neighbors import Neighbors
-from dalenius.accounting.orders import epsilon_of, is_sampled, loss, tight
+from dalenius.accounting.orders import SampledLoss, epsilon_of, is_sampled, loss, tight
 from dalenius.accounting.sampled_discrete import calibrate_sampled, divergence, sampling_rate
 from dalenius.errors import BudgetError, InputError
 

@@ -14,7 +14,8 @@ from tests.conftest import LONG
 from tests.unit.accounting.lattices import moments
 
 from dalenius.accounting.accountant import account
-from dalenius.accounting.events import Composed, DiscreteGaussian, SampledGaussian, from_json, to_json
+from dalenius.accounting.event_json import from_json, to_json
+from dalenius.accounting.events import Composed, DiscreteGaussian, SampledGaussian
 from dalenius.accounting.neighbors import Neighbors
 from dalenius.accounting.orders import tight
 from dalenius.accounting.parameters import LARGEST, MOST, SMALLEST

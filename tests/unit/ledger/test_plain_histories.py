@@ -7,7 +7,7 @@ import re
 import sqlite3
 
 from dalenius.accounting.events import Approx, Composed, DiscreteGaussian, Pure, Repeated, Zcdp
-from dalenius.accounting.filters import whole_units
+from dalenius.accounting.units import whole_units
 from dalenius.errors import DaleniusError
 from dalenius.ledger import Accounting, Budget, Ledger, Request, verify
 

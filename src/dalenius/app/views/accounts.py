@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from sys import intern
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from dalenius.accounting.events import from_json
-from dalenius.accounting.filters import SampledLoss
+from dalenius.accounting.event_json import from_json
+from dalenius.accounting.orders import SampledLoss
 from dalenius.ledger.budgets import Budget
 
 if TYPE_CHECKING:

@@ -8,8 +8,9 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dalenius._fields import Fields
-from dalenius.accounting.filters import SampledLoss, whole_units
 from dalenius.accounting.guarantees import ZCDP, PureDP
+from dalenius.accounting.orders import SampledLoss
+from dalenius.accounting.units import whole_units
 from dalenius.app.views import NO_BOUND, readable
 from dalenius.ledger.publications import warning
 
