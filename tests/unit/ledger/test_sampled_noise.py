@@ -14,6 +14,7 @@ from dalenius.accounting.sampled_discrete import calibrate_sampled, sampling_rat
 from dalenius.app.report import report
 from dalenius.app.views.balances import balances_json, totals, totals_of
 from dalenius.app.views.burn_down import points
+from dalenius.app.views.history import details
 from dalenius.errors import BudgetError, InputError, LedgerCorruptError
 from dalenius.ledger import Accounting, Balance, Budget, Ledger, Request, verify
 from dalenius.ledger.budgets import covers
@@ -240,6 +241,14 @@ def test_views_reports_and_remote_balances_say_the_same(ledger, train):
     assert everybody.epsilon == whole.spent_guarantee.epsilon
     assert ana.left == ledger.balance("students", "ana").remaining_epsilon
     assert {each.mechanism: (each.charges, each.times) for each in told.mechanisms}["sampled"] == (2, 2000)
+
+
+def test_the_history_says_in_words_what_it_took(ledger, train):
+    train()
+    [charge] = [entry for entry in ledger.entries() if entry.kind == "charge"]
+    words = details(charge)
+    assert words.endswith("took ρ = 0.0214 from students and 0.0217 from ana, at most 0.0229")
+    assert "sampled" not in details(next(entry for entry in ledger.entries() if entry.kind == "answer"))
 
 
 def test_groups_are_promised_by_epsilon_and_delta_alone(ledger, train):
