@@ -204,9 +204,8 @@ def test_an_event_that_is_none_is_refused(wrong):
 
 def test_it_goes_through_json_exactly_and_forged_fields_do_not():
     event = SampledGaussian(Fraction(1, WHOLE), Fraction(10, 7), 9, 10_000, 650, 1e-9)
-    data = to_json(Composed((event, DiscreteGaussian(4))))
-    assert from_json(data).events[0] == event
-    assert from_json(to_json(SampledGaussian(Fraction(1), 4))).rate == 1
+    for each in (event, Composed((event, DiscreteGaussian(4))), SampledGaussian(Fraction(1), 4)):
+        assert from_json(to_json(each)) == each
     for name, value in {
         "rate": 0.25,
         "steps": "10/1",
@@ -227,7 +226,7 @@ def test_account_knows_it():
     event = SampledGaussian(sampling_rate(0.01), 2**80, 2**80, steps=1000, dimension=10, delta=1e-7)
     found = account(event, 1e-5)
     assert found.method == "pld" and found.bounds["zcdp"] is None is found.bounds["basic"]
-    assert 1.6 < found.epsilon < found.bounds["rdp"] < 3
+    assert 1.6 < found.epsilon < (found.bounds["rdp"] or 0) < 3
     assert account(event, 1e-7).epsilon == math.inf
     coarse = account(SampledGaussian(sampling_rate(0.01), 4, 4, steps=1000), 1e-5)
     assert coarse.method == "rdp"

@@ -50,13 +50,14 @@ class Told:
     """What one total has let pass, by the entries alone."""
 
     def __init__(self):
-        self.rho, self.delta, self.steps = Fraction(0), Fraction(0), {}
+        self.rho, self.delta = Fraction(0), Fraction(0)
+        self.steps: dict[tuple[float, float], int] = {}  # by rate and σ²
 
     def add(self, charge):
         """A charge: its ρ, or the parts of its event where units were sampled."""
         self.delta += Fraction(charge["delta"])
-        parts, event = [], charge["event"]["event"]
-        parts += event["events"] if event["kind"] == "composed" else [event]
+        event = charge["event"]["event"]
+        parts = event["events"] if event["kind"] == "composed" else [event]
         if not any(part["kind"] == "sampled" for part in parts):
             self.rho += Fraction(charge["rho"])
             return
@@ -128,8 +129,10 @@ def test_no_mix_exceeds_a_cap_of_its_moment(tmp_path):
     connection = sqlite3.connect(ledger.home / "ledger.sqlite")
     entries = [(kind, json.loads(body)) for kind, body in connection.execute("SELECT kind, body FROM entries")]
     connection.close()
-    told, caps, full, trained, changed = {}, {}, 0, 0, set()
-    due = {}  # what was charged since the last check, by total
+    told: dict[tuple[str, str], Told] = {}
+    caps: dict[tuple[str, str], float] = {}
+    full, trained, changed = 0, 0, set()
+    due: dict[tuple[str, str], bool] = {}  # what was charged since the last check, by total
     for kind, data in [*entries, ("end", {})]:
         touched = set()
         if kind == "budget":

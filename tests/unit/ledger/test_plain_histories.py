@@ -5,11 +5,12 @@ import json
 import random
 import re
 import sqlite3
+from typing import Any
 
-from dalenius.accounting.events import Approx, Composed, DiscreteGaussian, Pure, Repeated, Zcdp
+from dalenius.accounting.events import Approx, Composed, DiscreteGaussian, Event, Pure, Repeated, Zcdp
 from dalenius.accounting.units import whole_units
 from dalenius.errors import DaleniusError
-from dalenius.ledger import Accounting, Budget, Ledger, Request, verify
+from dalenius.ledger import Accounting, Budget, Claim, Ledger, Request, verify
 
 # Of what the release before wrote for the same questions. A price ends in digits that are the processor's: they are
 # put in words before.
@@ -33,21 +34,24 @@ def lived(home):
         name, epsilon, delta = draw.choice(list(BUDGETS)), draw.choice(PRICES), 0.0
         budget, rho = BUDGETS[name], draw.choice([2.0**-20, 2.0**-18, 2.0**-5])
         if budget.accounting is Accounting.PURE:
-            event = Pure(epsilon)
+            event: Event = Pure(epsilon)
         else:
             delta = draw.choice([0.0, 0.0, 1e-9])
-            parts = [Zcdp(rho / 4, delta), Repeated(Zcdp(rho / 8), 2), DiscreteGaussian(2 / rho)]
-            event = draw.choice([Zcdp(rho, delta), Composed(tuple(parts)), Approx(epsilon / 20, delta)])
+            parts: list[Event] = [Zcdp(rho / 4, delta), Repeated(Zcdp(rho / 8), 2), DiscreteGaussian(2 / rho)]
+            kinds: list[Event] = [Zcdp(rho, delta), Composed(tuple(parts)), Approx(epsilon / 20, delta)]
+            event = draw.choice(kinds)
         periods = tuple(draw.sample(["2026-01", "2026-02", "2026-03"], 2)) if budget.period else ("",)
-        more = {"shareable": draw.random() < 0.5, "delta_chosen": draw.random() < 0.5}
+        more: dict[str, Any] = {"shareable": draw.random() < 0.5, "delta_chosen": draw.random() < 0.5}
         key = f"q{draw.randrange(60)}"
         request = Request(name, draw.choice(["ana", "bob", ""]), key, epsilon, event, delta, key, periods, **more)
         try:
             if draw.random() < 0.1:
-                ledger.fail(ledger.charge(request))
+                claim = ledger.charge(request)
+                if isinstance(claim, Claim):
+                    ledger.fail(claim)
             else:
                 ledger.ask(request, lambda claim: b"42")
-        except (DaleniusError, AttributeError):
+        except DaleniusError:
             pass
         if number == 120:
             ledger.set_budget("students", Budget(4.0, 1e-6))

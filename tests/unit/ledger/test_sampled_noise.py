@@ -13,7 +13,7 @@ from dalenius.accounting.orders import loss, tight
 from dalenius.accounting.sampled_discrete import calibrate_sampled, sampling_rate
 from dalenius.app.report import report
 from dalenius.app.views.balances import balances_json, totals, totals_of
-from dalenius.app.views.burn_down import points
+from dalenius.app.views.burn_down import LineName, points
 from dalenius.app.views.history import details
 from dalenius.errors import BudgetError, InputError, LedgerCorruptError
 from dalenius.ledger import Accounting, Balance, Budget, Ledger, Request, verify
@@ -31,6 +31,13 @@ def training(epsilon=1.0, cap=2.0, *, budget=BUDGET, steps=1000, parts=(), delta
     variance = calibrate_sampled(RATE, steps, rho, orders)
     event = SampledGaussian(RATE, variance * 2**40, 2**40, steps, 10, delta)
     return Composed((event, *parts)) if parts else event
+
+
+def cost(event, order):
+    """What it costs there, in units of ρ."""
+    found = loss(event, order)
+    assert found is not None
+    return found
 
 
 @pytest.fixture
@@ -56,9 +63,9 @@ def test_each_total_pays_what_the_training_costs_at_its_own_order(ledger, train)
     assert charge["units"][0] == str(_units(BUDGET.filter().price(1.0).rho)) and charge["epsilon"] == 1.0
     for analyst, cap in {"": 3.0, "ana": 2.0}.items():
         order = tight(cap, BUDGET.conversion_delta).order
-        assert charge["losses"][analyst] == {"order": str(order), "units": str(_units(loss(event, order)))}
+        assert charge["losses"][analyst] == {"order": str(order), "units": str(_units(cost(event, order)))}
         spent = ledger.balance("students", analyst).spent
-        assert spent.rho == pytest.approx(float(loss(event, order)), rel=1e-12) and spent.delta == 1e-9
+        assert spent.rho == pytest.approx(float(cost(event, order)), rel=1e-12) and spent.delta == 1e-9
     assert int(charge["losses"][""]["units"]) < int(charge["losses"]["ana"]["units"]) < int(charge["units"][0])
     assert verify(ledger).charges == 1
 
@@ -105,7 +112,7 @@ def test_noise_that_costs_more_than_was_typed_is_refused_at_any_order_that_pays(
     order = tight(3.0, BUDGET.conversion_delta).order  # enough for the data set, not for ε = 1 alone
     rho = BUDGET.filter().price(1.0).rho
     large = SampledGaussian(RATE, calibrate_sampled(RATE, 1000, rho, [order]), steps=1000)
-    assert loss(large, order) <= Fraction(rho)
+    assert cost(large, order) <= Fraction(rho)
     with pytest.raises(InputError, match="costs more"):
         train(event=large)
     with pytest.raises(InputError, match="costs more"):
@@ -119,7 +126,7 @@ def test_parts_that_have_a_rho_are_charged_with_it(ledger, train):
     [charge] = charges(ledger)
     order = tight(3.0, BUDGET.conversion_delta).order
     assert Fraction(charge["losses"][""]["order"]) == order
-    assert int(charge["losses"][""]["units"]) == _units(loss(training(1.0, parts=(count,)), order)) > _units(1e-3)
+    assert int(charge["losses"][""]["units"]) == _units(cost(training(1.0, parts=(count,)), order)) > _units(1e-3)
     train("other", event=Composed((training(0.9), DiscreteGaussian(10**6, 7, 3))))
     verify(ledger)
 
@@ -134,6 +141,7 @@ def test_a_full_budget_trains_no_more_and_says_what_would_fit(ledger, train):
         train(f"m{number}", 1.0, "", event=training(1.0, 3.0))
     with pytest.raises(BudgetError) as refusal:
         train("m7", 1.5, "", event=training(1.5, 3.0))
+    assert refusal.value.fits is not None
     fits = refusal.value.fits.epsilon
     train("m7", fits, "", event=training(fits, 3.0))
     assert ledger.balance("students").spent_guarantee.epsilon <= 3.0
@@ -163,12 +171,13 @@ def test_other_budgets_are_offered_output(ledger, budget, words):
 
 def test_a_changed_cap_counts_the_training_at_its_own_order(ledger, train):
     train(), train("q", 0.5, event=Zcdp(BUDGET.filter().price(0.5).rho))
-    own, event = {}, training()
+    own: dict[float, float] = {}
+    event = training()
     for cap in (2.0, 5.0, 1.2, 2.0):
         ledger.set_allotment("students", "ana", cap)
         order = tight(cap, BUDGET.conversion_delta).order
         spent = ledger.balance("students", "ana").spent.rho
-        assert spent == pytest.approx(float(loss(event, order)) + BUDGET.filter().price(0.5).rho, rel=1e-12)
+        assert spent == pytest.approx(float(cost(event, order)) + BUDGET.filter().price(0.5).rho, rel=1e-12)
         own.setdefault(cap, spent)
         assert own[cap] == spent
         verify(ledger)
@@ -233,8 +242,11 @@ def test_views_reports_and_remote_balances_say_the_same(ledger, train):
     whole = ledger.balance("students")
     assert whole.to_dict()["spent"]["sampled"] is True
     assert "sampled" not in ledger.balance("students", "bob").to_dict()["spent"]
-    assert points(ledger)["students", "", ""][-1][1] == whole.remaining_epsilon
-    assert points(ledger, "ana")["students", "", "ana"][-1][1] == ledger.balance("students", "ana").remaining_epsilon
+    assert points(ledger)[LineName("students", "", "")][-1][1] == whole.remaining_epsilon
+    assert (
+        points(ledger, "ana")[LineName("students", "", "ana")][-1][1]
+        == ledger.balance("students", "ana").remaining_epsilon
+    )
     told = report(ledger)
     everybody, ana = (next(e for e in told.spending if e.role == role) for role in ("everybody", "analyst"))
     assert (everybody.left, everybody.rho, everybody.questions) == (whole.remaining_epsilon, whole.spent.rho, 3)
