@@ -15,7 +15,7 @@ from dalenius.accounting.neighbors import Neighbors
 from dalenius.accounting.orders import is_sampled
 from dalenius.accounting.pld import PLD, has_pair
 from dalenius.accounting.renyi import rdp
-from dalenius.accounting.rounded_noise import model_epsilon
+from dalenius.accounting.rounded_noise import pld_epsilon
 from dalenius.errors import InputError
 
 
@@ -152,7 +152,7 @@ def _rdp(event: Event, delta: float) -> float | None:
 
 def _pld(event: Event, delta: float) -> float | None:
     if is_sampled(event):
-        return model_epsilon(event, delta)
+        return pld_epsilon(event, delta)
     if not all(has_pair(single) for single in events.tally(event)):
         return None
     return PLD.of(event).epsilon(delta)

@@ -36,6 +36,7 @@ from dalenius.errors import InputError
 
 _NEAR = Context(60, ROUND_HALF_EVEN, MIN_EMIN, MAX_EMAX)
 _BITS = 24  # of α* − 1: so near the best order that what it promises is less by a part in 10¹⁵ at most
+_LARGEST = 10**300
 _LADDER = (2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 256)
 _LEAST, _MOST = -400, 4000  # exponents of α* − 1
 
@@ -119,14 +120,14 @@ def epsilon_of(rho: Fraction, sampled: tuple[Event, ...], delta: float, first: F
     """The ε at δ of so much ρ together with events of sampled noise.
 
     Each order gives a sound one. The best of whole orders is found, first on a ladder and then between its rungs; then
-    that which is tight for what was found, and the ``first``, which may lie between whole ones.
+    those that are tight for what was found, and the ``first``, which may lie between whole ones.
     """
     counts = Counter(sampled)
 
     def at(order: Fraction) -> float:
         found = [(loss(event, order), times) for event, times in counts.items()]
         total = rho + sum(times * each for each, times in found if each is not None)
-        if any(each is None for each, _ in found):
+        if any(each is None for each, _ in found) or order * total > _LARGEST:
             return math.inf
         # doubles from here on: more than they may have taken away is added
         return conversions.rdp_epsilon_at(float(order), float(order * total), delta) * (1 + 1e-12)
@@ -141,7 +142,10 @@ def epsilon_of(rho: Fraction, sampled: tuple[Event, ...], delta: float, first: F
         else:
             low = middle
     best = min(rungs[place], at(Fraction(high)), at(first))
-    return min(best, at(tight(best, delta).order)) if 0 < best < math.inf else best
+    for _ in range(4):
+        if 0 < best < math.inf:
+            best = min(best, at(tight(best, delta).order))
+    return best
 
 
 def is_sampled(event: Event) -> bool:

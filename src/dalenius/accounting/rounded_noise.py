@@ -24,8 +24,9 @@ References:
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 
-from dalenius.accounting import costs, events, parameters
+from dalenius.accounting import costs, events, orders, parameters
 from dalenius.accounting.events import Event
 from dalenius.accounting.pld import PLD
 from dalenius.errors import InputError
@@ -33,10 +34,11 @@ from dalenius.errors import InputError
 FINEST = 2**20  # σ in steps of the grid, from which on the distance above is proved
 _OUTWARD = 1 + 2**-40
 _NEARER = 1e-6  # how far ε may be guessed too high
+_MOST = 700.0  # whose exponential is still a double
 
 
 def model_epsilon(event: Event, delta: float) -> float:
-    """The ε of an event with sampled noise at a δ, by loss distributions; infinite where there is none.
+    """The ε at a δ of an event with sampled noise, taken alone: by loss distributions, or by the best order.
 
     >>> from fractions import Fraction
     >>> steps = events.SampledGaussian(Fraction(42_949_673, 2**32), 2**80, 2**80, steps=10_000)
@@ -46,13 +48,29 @@ def model_epsilon(event: Event, delta: float) -> float:
     left = parameters.delta(delta) - costs.fixed_delta(event)
     if left <= 0:
         return math.inf
+    found = orders.epsilon_of(Fraction(0), (event,), left, Fraction(2))
+    try:
+        return min(found, pld_epsilon(event, delta))
+    except (ArithmeticError, InputError):  # losses that leave the doubles, or a grid that is too coarse
+        return found
+
+
+def pld_epsilon(event: Event, delta: float) -> float:
+    """The same by loss distributions; infinite where there is none.
+
+    Raises:
+        InputError: The grid is too coarse for the noise.
+    """
+    left = parameters.delta(delta) - costs.fixed_delta(event)
+    if left <= 0:
+        return math.inf
     continuous, distance = _continuous(event)
     law = PLD.of(continuous)
     guess = law.epsilon(left)
-    while math.isfinite(guess) and guess < 700:
+    while math.isfinite(guess) and guess < _MOST:
         guess += _NEARER
         paid = left - (1 + math.exp(guess)) * distance
-        if paid <= 0:
+        if paid <= parameters.SMALLEST_DELTA:
             return math.inf
         found = law.epsilon(paid)
         if found <= guess:

@@ -6,6 +6,7 @@ from fractions import Fraction
 import mpmath
 import pytest
 
+from dalenius.accounting.accountant import account
 from dalenius.accounting.events import (
     Composed,
     DiscreteGaussian,
@@ -16,7 +17,7 @@ from dalenius.accounting.events import (
     SampledGaussian,
 )
 from dalenius.accounting.pld import PLD
-from dalenius.accounting.rounded_noise import FINEST, model_epsilon
+from dalenius.accounting.rounded_noise import FINEST, model_epsilon, pld_epsilon
 from dalenius.accounting.sampled_discrete import sampling_rate
 from dalenius.errors import InputError
 
@@ -81,7 +82,22 @@ def test_counts_beside_the_training_are_in_the_figure():
     assert both == pytest.approx(model_epsilon(Composed((run(), DiscreteGaussian(100, 9), Pure(0.01))), 1e-5), abs=1e-3)
 
 
-def test_noise_that_is_too_coarse_is_refused():
+def test_noise_that_is_too_coarse_for_a_loss_distribution_is_told_by_its_best_order():
+    coarse, fine = (
+        SampledGaussian(RATE, FINEST**2 - 1, FINEST**2, 1000),
+        SampledGaussian(RATE, FINEST**2, FINEST**2, 1000),
+    )
     with pytest.raises(InputError, match="too coarse"):
-        model_epsilon(SampledGaussian(RATE, FINEST**2 - 1), 1e-5)
-    assert model_epsilon(SampledGaussian(Fraction(1), FINEST**2, FINEST**2), 1e-5) > 1
+        pld_epsilon(coarse, 1e-5)
+    assert (
+        pld_epsilon(fine, 1e-5)
+        == model_epsilon(fine, 1e-5)
+        < model_epsilon(coarse, 1e-5)
+        < 1.6 * pld_epsilon(fine, 1e-5)
+    )
+    assert model_epsilon(coarse, 1e-5) >= account(coarse, 1e-5).bounds["rdp"] * 0.99
+
+
+def test_losses_that_leave_the_doubles_are_told_by_orders():
+    rare = SampledGaussian(Fraction(1, 2**32), FINEST**2, FINEST**2, 10**6)
+    assert 0 < model_epsilon(rare, 5e-7) < 1e-3

@@ -95,7 +95,7 @@ def _sampled(charge: dict[str, Any]) -> str:
     """What sampled noise took of each total, which may be less than its price."""
     if "losses" not in charge:
         return ""
-    taken = {whose or charge["dataset"]: int(each["units"]) / 2**BITS for whose, each in charge["losses"].items()}
+    taken = {whose or charge["dataset"]: int(each["units"]) / 2**BITS for whose, each in dict(charge["losses"]).items()}
     listed = " and ".join(f"{rho:.3g} from {whose}" for whose, rho in taken.items())
     return f"; its sampled noise took ρ = {listed}, at most {charge['rho']:.3g}"
 
