@@ -120,6 +120,18 @@ def test_noise_that_costs_more_than_was_typed_is_refused_at_any_order_that_pays(
     assert not charges(ledger) and not covers(BUDGET.filter().price(1.0), short)
 
 
+def test_noise_for_its_own_order_alone_is_refused_where_a_total_pays_at_a_worse_one(ledger, train):
+    """Much noise costs about the same at all orders, but between whole ones, low down, a little more is counted."""
+    rho, own = BUDGET.filter().price(0.1).rho, BUDGET.sampling_orders(0.1)[:1]
+    alone = SampledGaussian(RATE, calibrate_sampled(RATE, 10_000, rho, own), steps=10_000)
+    order = tight(3.0, BUDGET.conversion_delta).order
+    assert cost(alone, own[0]) <= Fraction(rho) < cost(alone, order)
+    with pytest.raises(InputError, match="costs more"):
+        train(epsilon=0.1, event=alone)
+    train(epsilon=0.1, event=training(0.1, steps=10_000))
+    verify(ledger)
+
+
 def test_parts_that_have_a_rho_are_charged_with_it(ledger, train):
     count = Zcdp(1e-3)
     train(event=training(1.0, parts=(count,)))
