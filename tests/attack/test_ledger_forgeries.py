@@ -272,7 +272,7 @@ def test_the_delta_of_an_event_may_not_pass_its_price_by_a_millionth(ledger):
 @pytest.mark.parametrize("what", ["event", "price"])
 def test_the_history_is_replayed_with_the_same_tolerance(ledger, what, much):
     """Written past the rules, with our keys: an event that costs more, or a charge below the price of its ε."""
-    from dalenius.accounting.events import to_json
+    from dalenius.accounting.event_json import to_json
 
     price = Budget(60.0, 1e-6).filter().price(0.5)
     charge = written(ledger)
@@ -301,6 +301,6 @@ def written(ledger: Ledger) -> dict[str, Any]:
 
 
 def units(rho: float) -> list[str]:
-    from dalenius.accounting.filters import whole_units
+    from dalenius.accounting.units import whole_units
 
     return [str(whole_units(rho)), "0"]

@@ -3,11 +3,14 @@
     neighbors, parameters   the relation, and numbers checked at the edge
     guarantees, pld         PureDP, ApproxDP, ZCDP, RDP, PLD
     conversions             from one kind to another
-    events                  what a mechanism did        (descriptions: as others have it)
+    events, event_json      what a mechanism did, and how it is written down (descriptions: as others have it)
     costs, renyi, losses    what one event costs, in each currency (sampled_gaussian: a Rényi curve of its own)
+    sampled_discrete        the curve of sampled discrete noise, and how much of it a price needs
+    orders                  the one order at which a filter adds up sampled noise
+    rounded_noise           ε of a trained model, for its card
     composition             basic, advanced, optimal
     accountant              `account`: the best valid bound
-    filters                 may this next charge happen, when prices are adaptive; how much is gone
+    filters, units          may this next charge happen, when prices are adaptive; how much is gone
     calibration             least noise for a target, most repetitions for a budget
 
 Names load on first use: scipy costs half a second.

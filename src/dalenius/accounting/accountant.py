@@ -12,8 +12,10 @@ from dalenius.accounting.events import Event
 from dalenius.accounting.guarantees import ApproxDP
 from dalenius.accounting.losses import merge_gaussians
 from dalenius.accounting.neighbors import Neighbors
+from dalenius.accounting.orders import is_sampled
 from dalenius.accounting.pld import PLD, has_pair
 from dalenius.accounting.renyi import rdp
+from dalenius.accounting.rounded_noise import pld_epsilon
 from dalenius.errors import InputError
 
 
@@ -149,6 +151,8 @@ def _rdp(event: Event, delta: float) -> float | None:
 
 
 def _pld(event: Event, delta: float) -> float | None:
+    if is_sampled(event):
+        return pld_epsilon(event, delta)
     if not all(has_pair(single) for single in events.tally(event)):
         return None
     return PLD.of(event).epsilon(delta)

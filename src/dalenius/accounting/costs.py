@@ -39,7 +39,7 @@ def pure_epsilon(event: Event) -> float | None:
 def fixed_delta(event: Event) -> float:
     """The δ an event brings along whatever it is accounted by: that of approximate events."""
     match event:
-        case events.Approx() | events.Zcdp():
+        case events.Approx() | events.Zcdp() | events.SampledGaussian():
             return float(event.delta)
         case events.PoissonSampled() | events.SampledWithoutReplacement():
             return float(event.rate) * fixed_delta(event.event)

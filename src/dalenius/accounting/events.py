@@ -7,17 +7,14 @@ neighbouring relation, and because the exponential mechanism, noisy max and the 
 Parameters may be ints, floats or Fractions and stay exactly what they are. Sensitivity is a matter of the
 relation: a noise multiplier is the noise divided by the sensitivity *under that relation*.
 
-The ledger and receipts hold events as JSON, versioned, and the round trip is exact: ints and floats are JSON numbers
-(a float's shortest form reads back as the same float), Fractions are "3/7".
+How the ledger and receipts write them down: `event_json`.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 from dalenius.accounting import parameters
 from dalenius.accounting.neighbors import Neighbors, common_neighbors
@@ -191,6 +188,39 @@ class PoissonSampled:
 
 
 @dataclass(frozen=True, slots=True)
+class SampledGaussian:
+    """``steps`` sums, each over units that enter it with probability ``rate``, each with discrete Gaussian noise.
+
+    Every sum is an integer vector to which a unit adds one of squared L2 norm at most ``squared_sensitivity``, chosen
+    after all sums before it; ``variance`` is σ² of the noise on each of its ``dimension`` numbers. The rate is a whole
+    number of 2⁻³², as the sampler draws it. ``delta`` is what else may go wrong, such as more units drawn than there
+    is room for. Add-remove only. It has no ρ: what it costs is a matter of the order (`sampled_discrete`).
+    """
+
+    rate: Fraction
+    variance: Real
+    squared_sensitivity: int = 1
+    steps: int = 1
+    dimension: int = 1
+    delta: Real = 0
+    neighbors: Neighbors = _ADD_REMOVE
+
+    def __post_init__(self) -> None:
+        _require_whole_rate(self.rate)
+        parameters.positive(self.variance, "variance")
+        parameters.count(self.squared_sensitivity, "squared_sensitivity")
+        parameters.count(self.steps, "steps")
+        parameters.count(self.dimension, "dimension")
+        parameters.delta(self.delta)
+        check_sampling(self.neighbors)
+
+    @property
+    def squared_multiplier(self) -> Fraction:
+        """σ² over the squared sensitivity, exactly."""
+        return Fraction(self.variance) / self.squared_sensitivity
+
+
+@dataclass(frozen=True, slots=True)
 class SampledWithoutReplacement:
     """``event`` on ``sample`` units drawn without replacement from ``population``; substitute only."""
 
@@ -289,8 +319,31 @@ Leaf = (
     | Approx
     | Zcdp
 )
-Single = Leaf | PoissonSampled | SampledWithoutReplacement | Parallel
+Single = Leaf | PoissonSampled | SampledGaussian | SampledWithoutReplacement | Parallel
 Event = Single | Repeated | Composed
+
+
+RATE_BITS = 32  # a rate of sampling is a whole number of 2⁻³²
+
+
+def check_sampling(neighbors: Neighbors) -> None:
+    """Refuses sampled noise under a relation that it is not accounted for."""
+    if neighbors is not _ADD_REMOVE:
+        raise InputError(
+            "Sampled noise is accounted under add-remove.",
+            why="A substitution takes one unit out and puts another in, and sampling hides the two less than it seems.",
+            fix='Use a method that adds its noise once, such as "output", or have the owner choose add-remove.',
+        )
+
+
+def _require_whole_rate(rate: object) -> None:
+    """Refuses a rate that the sampler of units cannot draw exactly."""
+    if not isinstance(rate, Fraction) or not 0 < rate <= 1 or (rate.numerator << RATE_BITS) % rate.denominator:
+        raise InputError(
+            "This is no rate of sampling.",
+            why=f"It must be above 0, at most 1, and a whole number of 2^-{RATE_BITS}.",
+            fix="Round it with sampled_discrete.sampling_rate.",
+        )
 
 
 def flatten(event: Event, times: int = 1) -> Iterator[tuple[Single, int]]:
@@ -314,105 +367,3 @@ def tally(event: Event) -> dict[Single, int]:
     for single, times in flatten(event):
         found[single] = found.get(single, 0) + times
     return found
-
-
-# --- as JSON
-
-VERSION = 1
-
-# The name of a kind is a promise to every ledger ever written: never rename, only add.
-KINDS: dict[str, type[Any]] = {
-    "gaussian": Gaussian,
-    "laplace": Laplace,
-    "discrete-gaussian": DiscreteGaussian,
-    "discrete-laplace": DiscreteLaplace,
-    "exponential": Exponential,
-    "noisy-max": NoisyMax,
-    "randomized-response": RandomizedResponse,
-    "pure": Pure,
-    "approx": Approx,
-    "zcdp": Zcdp,
-    "poisson-sampled": PoissonSampled,
-    "sampled-without-replacement": SampledWithoutReplacement,
-    "repeated": Repeated,
-    "composed": Composed,
-    "parallel": Parallel,
-}
-_NAMES = {kind: name for name, kind in KINDS.items()}
-_FRACTION = re.compile(r"-?\d+/\d+")
-
-
-def to_json(event: Event) -> dict[str, Any]:
-    """An event as plain JSON data.
-
-    >>> to_json(Laplace(Fraction(1, 3)))["event"]
-    {'kind': 'laplace', 'noise_multiplier': '1/3'}
-    """
-    return {"version": VERSION, "neighbors": event.neighbors.value, "event": _write(event)}
-
-
-def from_json(data: object) -> Event:
-    """The event that `to_json` wrote.
-
-    >>> from_json(to_json(Repeated(Gaussian(30.5), 3)))
-    Repeated(event=Gaussian(noise_multiplier=30.5, neighbors=<Neighbors.ADD_REMOVE: 'add-remove'>), times=3)
-    """
-    if not isinstance(data, dict) or set(data) != {"version", "neighbors", "event"}:
-        raise _malformed('It needs exactly "version", "neighbors" and "event".')
-    if data["version"] != VERSION or isinstance(data["version"], bool):
-        raise InputError(
-            f"Events of version {data['version']!r} are not known here.",
-            why=f"This release reads version {VERSION}.",
-            fix="Upgrade dalenius.",
-        )
-    return _read(data["event"], Neighbors.of(data["neighbors"]))
-
-
-def _write(event: Event) -> dict[str, Any]:
-    written: dict[str, Any] = {"kind": _NAMES[type(event)]}
-    for parameter in fields(event):
-        value = getattr(event, parameter.name)
-        if parameter.name == "neighbors":
-            continue  # one relation for the whole tree, at the top
-        if isinstance(value, tuple):
-            written[parameter.name] = [_write(part) for part in value]
-        elif isinstance(value, Fraction):
-            written[parameter.name] = f"{value.numerator}/{value.denominator}"
-        elif isinstance(value, int | float):
-            written[parameter.name] = value
-        else:
-            written[parameter.name] = _write(value)
-    return written
-
-
-def _read(data: object, neighbors: Neighbors) -> Event:
-    if not isinstance(data, dict) or not isinstance(data.get("kind"), str) or data["kind"] not in KINDS:
-        raise _malformed(f"An event has a kind out of: {', '.join(KINDS)}.")
-    kind = KINDS[data["kind"]]
-    known = {parameter.name for parameter in fields(kind)}
-    values = {name: _value(name, value, neighbors) for name, value in data.items() if name != "kind"}
-    if "neighbors" in values or set(values) - known:
-        raise _malformed(f"{data['kind']} takes {', '.join(sorted(known - {'neighbors'}))}.")
-    if "neighbors" in known:
-        values["neighbors"] = neighbors
-    try:
-        event: Event = kind(**values)
-    except TypeError:
-        raise _malformed(f"{data['kind']} needs {', '.join(sorted(known - {'neighbors'}))}.") from None
-    return event
-
-
-def _value(name: str, value: object, neighbors: Neighbors) -> object:
-    if name == "event":
-        return _read(value, neighbors)
-    if name == "events":
-        if not isinstance(value, list):
-            raise _malformed("events is a list.")
-        return tuple(_read(part, neighbors) for part in value)
-    if isinstance(value, str) and len(value) < 4000 and _FRACTION.fullmatch(value) and int(value.split("/")[1]) != 0:
-        return Fraction(value)
-    return value
-
-
-def _malformed(why: str) -> InputError:
-    return InputError("This is not an event.", why=why, fix="Write events with to_json.")

@@ -3,20 +3,22 @@
 Both stay valid when the analyst chooses every next question *and its price* after seeing the answers before it. That
 is more than `account` promises: a filter by PLD is not valid in that sense (docs/explanation/filters.md).
 
-Sums are kept in whole units of 2⁻¹²⁸, charges rounded up and caps rounded down, so that no rounding error is ever in
-the spender's favour, and a decision costs the same after 100,000 charges as after one.
+Sums are kept in whole units (`units`), so that no rounding error is ever in the spender's favour, and a decision costs
+the same after 100,000 charges as after one.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
+from fractions import Fraction
 
-from dalenius.accounting import conversions, parameters
+from dalenius.accounting import conversions, orders, parameters
 from dalenius.accounting.guarantees import ZCDP, ApproxDP, PureDP
 from dalenius.accounting.neighbors import Neighbors, common_neighbors
+from dalenius.accounting.orders import SampledLoss
+from dalenius.accounting.units import BITS, down, floor, floor_difference, up, whole_units
 from dalenius.errors import BudgetError, Charge, Fits, InputError
-
-_BITS = 128
 
 
 class PureFilter:
@@ -34,7 +36,7 @@ class PureFilter:
     ) -> None:
         self.epsilon = parameters.epsilon(epsilon)
         self.neighbors = neighbors
-        self._cap = _floor(self.epsilon)
+        self._cap = floor(self.epsilon)
         self._spent = units[0]
 
     @property
@@ -52,21 +54,35 @@ class PureFilter:
             )
         return PureDP(parameters.epsilon(epsilon), self.neighbors)
 
-    def admits(self, cost: PureDP) -> bool:
+    def admits(self, cost: PureDP | SampledLoss) -> bool:
         """Whether the charge would pass. Nothing is changed."""
+        if isinstance(cost, SampledLoss):
+            raise unbounded()
         common_neighbors([self.neighbors, cost.neighbors])
         return self._spent + whole_units(cost.epsilon) <= self._cap
 
-    def charge(self, cost: PureDP) -> None:
+    def charge(self, cost: PureDP | SampledLoss) -> None:
         """Spends, or refuses with what would fit."""
+        if isinstance(cost, SampledLoss):
+            raise unbounded()
         if not self.admits(cost):
             raise _refusal(cost.epsilon, self.remaining)
         self._spent += whole_units(cost.epsilon)
 
     @property
+    def sampled(self) -> tuple[SampledLoss, ...]:
+        """There is no sampled noise to pay for."""
+        return ()
+
+    @property
+    def order(self) -> Fraction:
+        """Nor an order to pay for it at."""
+        raise unbounded()
+
+    @property
     def remaining(self) -> float:
         """The largest ε that would still pass."""
-        return _down(max(0, self._cap - self._spent))
+        return down(max(0, self._cap - self._spent))
 
     @property
     def remaining_epsilon(self) -> float:
@@ -81,7 +97,12 @@ class PureFilter:
     @property
     def spent(self) -> PureDP:
         """The odometer: exact and valid at every moment."""
-        return PureDP(_up(self._spent), self.neighbors)
+        return PureDP(up(self._spent), self.neighbors)
+
+    @property
+    def spent_epsilon(self) -> float:
+        """The same, under the name that all filters share."""
+        return self.spent.epsilon
 
 
 class ZCDPFilter:
@@ -91,8 +112,13 @@ class ZCDPFilter:
     approximate parts: key selection and the like. The two never add up to more than δ, also in their last digits. The
     theorem is about caps that are fixed before the first charge: s is never changed afterwards.
 
+    Sampled noise has no ρ. It costs d(α*)/α* in units of ρ, α* being the order at which the cap is tight (`order`): the
+    filter is then one of Rényi divergences at that order, with the same cap, and ρ costs what it did. A filter made
+    anew with another cap has another order, so what was sampled is handed over as it was (``sampled``), not as a sum.
+
     References:
         Whitehouse, Ramdas, Rogers & Wu, Fully-Adaptive Composition in Differential Privacy (2023), Thm. 1.
+        Feldman & Zrnic, Individual Privacy Accounting via a Rényi Filter (2021), Thm. 3.1.
 
     >>> budget = ZCDPFilter(3.0, 1e-6)
     >>> for _ in range(7):
@@ -109,19 +135,34 @@ class ZCDPFilter:
         *,
         selection: float = parameters.SELECTION,
         units: tuple[int, int] = (0, 0),
+        sampled: Iterable[SampledLoss] = (),
     ) -> None:
         self.epsilon = parameters.epsilon(epsilon)
         self.delta = parameters.delta(delta)
         self.neighbors = neighbors
         self.conversion_delta = conversion_delta(self.delta, selection)
-        self._cap_rho = _floor(conversions.zcdp_rho(self.epsilon, self.conversion_delta) if self.delta else 0.0)
-        self._cap_delta = _floor_difference(self.delta, self.conversion_delta)
+        self._cap_rho = floor(conversions.zcdp_rho(self.epsilon, self.conversion_delta) if self.delta else 0.0)
+        self._cap_delta = floor_difference(self.delta, self.conversion_delta)
         self._rho, self._delta = units
+        self._sampled: list[SampledLoss] = []
+        self._sampled_rho = 0
+        for each in sampled:
+            self._add(each)
 
     @property
     def units(self) -> tuple[int, int]:
-        """What is spent, in whole units of ρ and δ: give it to a new filter to go on from here."""
+        """What is spent beside sampled noise, in whole units of ρ and δ: give it to a new filter to go on from here."""
         return self._rho, self._delta
+
+    @property
+    def sampled(self) -> tuple[SampledLoss, ...]:
+        """What is spent on sampled noise. Its δ is in `units`."""
+        return tuple(self._sampled)
+
+    @property
+    def order(self) -> Fraction:
+        """α*, at which sampled noise is paid for."""
+        return self._tight.order
 
     def price(self, epsilon: float, delta: float = 0.0) -> ZCDP:
         """What a question typed with ``epsilon`` is charged: ρ(ε) by the budget's own conversion."""
@@ -131,27 +172,51 @@ class ZCDPFilter:
             self.neighbors,
         )
 
-    def admits(self, cost: ZCDP) -> bool:
+    def admits(self, cost: ZCDP | SampledLoss) -> bool:
         """Whether the charge would pass. Nothing is changed."""
         common_neighbors([self.neighbors, cost.neighbors])
-        return (
-            self._rho + whole_units(cost.rho) <= self._cap_rho
-            and self._delta + whole_units(cost.delta) <= self._cap_delta
-        )
+        cap = self._cap_at_order if isinstance(cost, SampledLoss) else self._cap_rho
+        return self._spent + self._loss(cost) <= cap and self._delta + whole_units(cost.delta) <= self._cap_delta
 
-    def charge(self, cost: ZCDP) -> None:
-        """Spends ρ and δ together, or refuses with the ε that would fit."""
+    def charge(self, cost: ZCDP | SampledLoss) -> None:
+        """Spends ρ (or what sampled noise costs at the filter's order) and δ, or refuses with the ε that would fit."""
         if not self.admits(cost):
             fits = self.remaining_epsilon if self._delta + whole_units(cost.delta) <= self._cap_delta else 0.0
-            raise _refusal(conversions.zcdp_epsilon(cost.rho, self.conversion_delta), fits)
-        self._rho += whole_units(cost.rho)
+            raise _refusal(conversions.zcdp_epsilon(up(self._loss(cost)), self.conversion_delta), fits)
         self._delta += whole_units(cost.delta)
+        if isinstance(cost, SampledLoss):
+            self._add(cost)
+        else:
+            self._rho += whole_units(cost.rho)
+
+    def _loss(self, cost: ZCDP | SampledLoss) -> int:
+        return cost.units(self.order) if isinstance(cost, SampledLoss) else whole_units(cost.rho)
+
+    def _add(self, cost: SampledLoss) -> None:
+        """From here on the sum is one of divergences at one order, and the cap no more than what that order allows."""
+        self._sampled.append(cost)
+        self._sampled_rho += cost.units(self.order)
+        self._cap_rho = self._cap_at_order
+
+    @property
+    def _cap_at_order(self) -> int:
+        return min(self._cap_rho, floor(self._tight.rho))
+
+    @property
+    def _tight(self) -> orders.Tight:
+        if self.delta == 0:
+            raise unbounded()
+        return orders.tight(self.epsilon, self.conversion_delta)
+
+    @property
+    def _spent(self) -> int:
+        return self._rho + self._sampled_rho
 
     @property
     def remaining(self) -> ZCDP:
         """The ρ and δ that are left."""
-        left = max(0, self._cap_rho - self._rho), max(0, self._cap_delta - self._delta)
-        return ZCDP(_down(left[0]), _down(left[1]), self.neighbors)
+        left = max(0, self._cap_rho - self._spent), max(0, self._cap_delta - self._delta)
+        return ZCDP(down(left[0]), down(left[1]), self.neighbors)
 
     @property
     def remaining_delta(self) -> float:
@@ -161,14 +226,14 @@ class ZCDPFilter:
     @property
     def remaining_epsilon(self) -> float:
         """The largest ε that one more question may type; typing it passes."""
-        left = self._cap_rho - self._rho
+        left = self._cap_rho - self._spent
         if left <= 0:
             return 0.0
-        if self._rho == 0:
+        if self._spent == 0:
             return self.epsilon
         # ρ(ε) and ε(ρ) are found by search, so they are inverse but for the last digits: a round number that fits is
         # taken (an untouched budget of 3 has 3 left), else step down until its own price fits.
-        epsilon = conversions.zcdp_epsilon(_down(left), self.conversion_delta)
+        epsilon = conversions.zcdp_epsilon(down(left), self.conversion_delta)
         rounded = round(epsilon, 9)
         if self._fits(rounded, left):
             return rounded
@@ -181,8 +246,19 @@ class ZCDPFilter:
 
     @property
     def spent(self) -> ZCDP:
-        """Σρ and Σδ so far."""
-        return ZCDP(_up(self._rho), _up(self._delta), self.neighbors)
+        """Σρ and Σδ so far, sampled noise at the filter's order."""
+        return ZCDP(up(self._spent), up(self._delta), self.neighbors)
+
+    @property
+    def spent_epsilon(self) -> float:
+        """The ε of what is spent, at the part of δ that is for it.
+
+        The ρ that was spent costs the same at every order; sampled noise is taken at the order that is best for both.
+        """
+        if not self._sampled:
+            return conversions.zcdp_epsilon(up(self._rho), self.conversion_delta)
+        events = tuple(each.event for each in self._sampled)
+        return orders.epsilon_of(Fraction(self._rho, 1 << BITS), events, self.conversion_delta, self.order)
 
 
 def conversion_delta(delta: float, selection: float = parameters.SELECTION) -> float:
@@ -236,14 +312,14 @@ class ZCDPOdometer:
     def spent(self) -> ApproxDP:
         """The guarantee that holds now, for all moments at once."""
         if self._rho == 0:
-            return ApproxDP(0.0, _up(self._delta), self.neighbors)
-        rho = _up(self._rho)
+            return ApproxDP(0.0, up(self._delta), self.neighbors)
+        rho = up(self._rho)
         rung = max(0, math.ceil(4 * math.log2(rho / self.LOWEST) - 1e-9))
         while self.LOWEST * 2 ** (rung / 4) < rho:
             rung += 1
         share = 6 * self.delta / (math.pi * (rung + 1)) ** 2
         epsilon = conversions.zcdp_epsilon_standard(self.LOWEST * 2 ** (rung / 4), share)
-        return ApproxDP(epsilon, min(1.0, self.delta + _up(self._delta)), self.neighbors)
+        return ApproxDP(epsilon, min(1.0, self.delta + up(self._delta)), self.neighbors)
 
 
 def rounded_down(epsilon: float, digits: int = 4) -> float:
@@ -283,30 +359,10 @@ def _refusal(asked: float, fits: float) -> BudgetError:
     )
 
 
-def whole_units(value: float) -> int:
-    """A loss in units of 2⁻¹²⁸, rounded up; exact, whatever the double."""
-    numerator, denominator = value.as_integer_ratio()
-    return -(-(numerator << _BITS) // denominator)
-
-
-def _floor(value: float) -> int:
-    numerator, denominator = value.as_integer_ratio()
-    return (numerator << _BITS) // denominator
-
-
-def _floor_difference(value: float, less: float) -> int:
-    """The exact difference of two doubles, in whole units, rounded down."""
-    (first, by), (second, of) = value.as_integer_ratio(), less.as_integer_ratio()
-    return ((first * of - second * by) << _BITS) // (by * of)
-
-
-def _down(units: int) -> float:
-    """The largest double not above."""
-    value = units / (1 << _BITS)
-    return math.nextafter(value, 0.0) if _floor(value) > units else value
-
-
-def _up(units: int) -> float:
-    """The smallest double not below."""
-    value = units / (1 << _BITS)
-    return math.nextafter(value, math.inf) if whole_units(value) < units else value
+def unbounded() -> InputError:
+    """Refuses sampled noise under pure accounting."""
+    return InputError(
+        "A pure budget cannot pay for sampled noise.",
+        why="Gaussian noise has no bound on its loss, only a small probability to lose much.",
+        fix='Use a method of pure noise, such as "output", or have the owner choose accounting = zcdp.',
+    )

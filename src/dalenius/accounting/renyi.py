@@ -1,15 +1,19 @@
 """Rényi divergences of single events: d(α) at each order, or None where no formula is known.
 
 Every formula is an exact divergence of the worst pair, capped by the event's ρα. Adding `ROUNDING` covers the digits
-lost when the divergence is tiny. Sampled Gaussians have a module of their own, `sampled_gaussian`, with bounds that are
-rounded up throughout.
+lost when the divergence is tiny. Sampled Gaussians have modules of their own, `sampled_gaussian` and, where the noise
+is discrete, `sampled_discrete`, with bounds that are rounded up throughout.
 """
 
 from __future__ import annotations
 
+import math
+from decimal import Decimal
+from fractions import Fraction
+
 import numpy as np
 
-from dalenius.accounting import costs, events, sampled_gaussian
+from dalenius.accounting import costs, events, sampled_discrete, sampled_gaussian
 from dalenius.accounting.events import Event
 from dalenius.accounting.guarantees import DEFAULT_ORDERS, RDP
 from dalenius.accounting.losses import Array, dominating_pair, merge_gaussians
@@ -54,6 +58,8 @@ def divergences(single: Event, orders: Array) -> Array | None:
             return _cap(_bounded_range(float(single.epsilon), orders), single, orders)
         case events.PoissonSampled() | events.SampledWithoutReplacement():
             return _sampled_divergence(single, orders)
+        case events.SampledGaussian():
+            return np.array([_above(sampled_discrete.divergence(single, Fraction(order))) for order in orders.tolist()])
         case events.Parallel():
             parts = [_sum(part, orders) for part in single.events]
             found = [part for part in parts if part is not None]
@@ -76,7 +82,11 @@ def _sum(event: Event, orders: Array) -> Array | None:
 def _is_sampled(single: Event) -> bool:
     if isinstance(single, events.Parallel):
         return any(_is_sampled(part) for event in single.events for part, _ in events.flatten(event))
-    return isinstance(single, events.PoissonSampled | events.SampledWithoutReplacement)
+    return isinstance(single, events.PoissonSampled | events.SampledWithoutReplacement | events.SampledGaussian)
+
+
+def _above(value: Decimal) -> float:
+    return math.nextafter(float(value), math.inf)
 
 
 def _cap(formula: Array, single: Event, orders: Array) -> Array:

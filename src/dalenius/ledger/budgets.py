@@ -3,18 +3,27 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from enum import Enum
+from fractions import Fraction
 from functools import lru_cache
 from typing import Any, Protocol
 
 from dalenius._fields import Fields
 from dalenius.accounting import conversions, costs, parameters
-from dalenius.accounting.events import Event
-from dalenius.accounting.filters import PureFilter, ZCDPFilter, conversion_delta, rounded_down, rounded_up
+from dalenius.accounting.events import Event, check_sampling
+from dalenius.accounting.filters import (
+    PureFilter,
+    ZCDPFilter,
+    conversion_delta,
+    rounded_down,
+    rounded_up,
+    unbounded,
+)
 from dalenius.accounting.guarantees import ZCDP, ApproxDP, PureDP
 from dalenius.accounting.neighbors import Neighbors
+from dalenius.accounting.orders import SampledLoss, is_sampled, loss, tight
 from dalenius.errors import InputError, NotAllowedError
 
 GROUPS = (2, 5, 10)
@@ -29,6 +38,7 @@ __all__ = [
     "Budget",
     "Filter",
     "covers",
+    "losses",
     "made_within",
     "rounded_down",
     "rounded_up",
@@ -40,7 +50,15 @@ class Filter(Protocol):
 
     @property
     def units(self) -> tuple[int, int]:
-        """What is spent, in whole units."""
+        """What is spent beside sampled noise, in whole units."""
+
+    @property
+    def sampled(self) -> tuple[SampledLoss, ...]:
+        """What is spent on sampled noise."""
+
+    @property
+    def order(self) -> Fraction:
+        """The order at which it is spent."""
 
     @property
     def remaining_epsilon(self) -> float:
@@ -53,6 +71,10 @@ class Filter(Protocol):
     @property
     def spent(self) -> PureDP | ZCDP:
         """What is spent, as a guarantee."""
+
+    @property
+    def spent_epsilon(self) -> float:
+        """The ε of what is spent."""
 
     def price(self, epsilon: float, delta: float = 0.0) -> Any:
         """What a question costs."""
@@ -109,17 +131,36 @@ class Budget:
                 fix='Leave δ out, or use accounting = "zcdp".',
             )
 
-    def filter(self, epsilon: float | None = None, units: tuple[int, int] = (0, 0)) -> Filter:
+    def filter(
+        self,
+        epsilon: float | None = None,
+        units: tuple[int, int] = (0, 0),
+        sampled: Iterable[SampledLoss] = (),
+    ) -> Filter:
         """The filter of the budget, or of an allotment of ``epsilon`` inside it, with so much spent."""
         cap = self.epsilon if epsilon is None else epsilon
         if self.accounting is Accounting.PURE:
             return PureFilter(cap, self.neighbors, units=units)
-        return ZCDPFilter(cap, self.delta, self.neighbors, selection=self.selection, units=units)
+        return ZCDPFilter(cap, self.delta, self.neighbors, selection=self.selection, units=units, sampled=sampled)
 
     @property
     def conversion_delta(self) -> float:
         """The part of δ that turns ρ into ε."""
         return conversion_delta(self.delta, self.selection)
+
+    def sampling_orders(self, epsilon: float, *caps: float) -> tuple[Fraction, ...]:
+        """The orders at which sampled noise of a price must cost no more than that: for `calibrate_sampled`.
+
+        Those of the price itself, of the data set, and of allotments of ``caps``.
+
+        Raises:
+            InputError: The budget cannot pay for sampled noise.
+        """
+        if self.accounting is Accounting.PURE:
+            raise unbounded()
+        check_sampling(self.neighbors)
+        wanted = (parameters.epsilon(epsilon), self.epsilon, *caps)
+        return tuple(dict.fromkeys(tight(each, self.conversion_delta).order for each in wanted))
 
     def check_change(self, after: Budget) -> None:
         """Refuses a change of anything but the size.
@@ -169,6 +210,7 @@ class Balance:
     remaining_delta: float
     charges: int
     period: str = ""
+    sampled_epsilon: float | None = None  # the ε of what is spent, where some of it is sampled noise: it has no ρ
 
     @property
     def spent_guarantee(self) -> ApproxDP:
@@ -178,12 +220,15 @@ class Balance:
         if self.spent.rho == 0:
             return ApproxDP(0.0, self.spent.delta, self.spent.neighbors)
         converts = self.budget.conversion_delta
-        epsilon = conversions.zcdp_epsilon(self.spent.rho, converts)
+        epsilon = self.sampled_epsilon
+        if epsilon is None:
+            epsilon = conversions.zcdp_epsilon(self.spent.rho, converts)
         return ApproxDP(epsilon, converts + self.spent.delta, self.spent.neighbors)
 
     def group(self, size: int) -> ApproxDP:
-        """What has been spent, for groups of units: k²ρ where no δ was spent beside it, else by (ε, δ)."""
-        if isinstance(self.spent, ZCDP) and self.spent.delta == 0 and self.spent.rho > 0:
+        """What has been spent, for groups of units: k²ρ where it is ρ and no δ was spent beside it, else by (ε, δ)."""
+        plain = self.sampled_epsilon is None
+        if plain and isinstance(self.spent, ZCDP) and self.spent.delta == 0 and self.spent.rho > 0:
             return self.spent.group(size).to_approx(self.budget.conversion_delta)
         return self.spent_guarantee.group(size)
 
@@ -205,6 +250,7 @@ class Balance:
                 "delta": gone.delta,
                 "rho": self.spent.rho if isinstance(self.spent, ZCDP) else None,
                 "rho_delta": self.spent.delta if isinstance(self.spent, ZCDP) else None,
+                **({"sampled": True} if self.sampled_epsilon is not None else {}),
             },
             "remaining": {"epsilon": self.remaining_epsilon, "delta": self.remaining_delta},
             "charges": self.charges,
@@ -251,19 +297,35 @@ class Balance:
             left.number("delta"),
             found.whole("charges"),
             found.text("period") if "period" in found else "",
+            gone.number("epsilon") if "sampled" in gone else None,
         )
 
 
 # --- prices
 
 
-def covers(price: PureDP | ZCDP, event: Event) -> bool:
-    """Whether an event costs no more than a price."""
+def covers(price: PureDP | ZCDP, event: Event, at: Iterable[Fraction] = ()) -> bool:
+    """Whether an event costs no more than a price.
+
+    Sampled noise must cost no more at any of the orders ``at`` (`Budget.sampling_orders`). Its cost and the price are
+    the same numbers everywhere, so nothing is left for rounding.
+    """
+    if is_sampled(event):
+        if isinstance(price, PureDP):
+            return False
+        found = [loss(event, order) for order in at]
+        within = all(each is not None and each <= Fraction(price.rho) for each in found)
+        return bool(found) and within and costs.fixed_delta(event) <= price.delta
     if isinstance(price, ZCDP):
         cost = costs.zcdp(event)
         return cost is not None and cost.rho <= price.rho * TOLERANCE and cost.delta <= price.delta * TOLERANCE
     epsilon = costs.pure_epsilon(event)
     return epsilon is not None and epsilon <= price.epsilon * TOLERANCE
+
+
+def losses(cost: SampledLoss, filters: Mapping[str, Filter]) -> dict[str, dict[str, str]]:
+    """What sampled noise costs each filter, by whose it is, as a charge says it: at which order, and how many units."""
+    return {whose: {"order": str(each.order), "units": str(cost.units(each.order))} for whose, each in filters.items()}
 
 
 def made_within(content: bytes, charged: Mapping[str, float | None]) -> bool:

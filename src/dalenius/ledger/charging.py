@@ -11,14 +11,16 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from dalenius.accounting.events import to_json
+from dalenius.accounting.event_json import to_json
 from dalenius.accounting.guarantees import ZCDP, PureDP
 from dalenius.accounting.neighbors import common_neighbors
+from dalenius.accounting.orders import SampledLoss, is_sampled
+from dalenius.accounting.units import whole_units
 from dalenius.errors import (
     NOTHING,
     BudgetError,
@@ -32,7 +34,7 @@ from dalenius.errors import (
 )
 from dalenius.ledger import derived, questions, receipts, sharing, suspensions
 from dalenius.ledger.actions import ENOUGH, explains
-from dalenius.ledger.budgets import Budget, Filter, covers, made_within, rounded_down
+from dalenius.ledger.budgets import Budget, Filter, covers, losses, made_within, rounded_down
 from dalenius.ledger.chain import digest
 from dalenius.ledger.projection import ChargedQuestion, Projection
 from dalenius.ledger.questions import Failed
@@ -74,7 +76,8 @@ def _charge(ledger: Ledger, request: Request, holder: str) -> Claim | Answered |
                 suspensions.check(state, request.analyst, request.dataset)
             return known
         _check_epoch(state, request)
-        price = _price(request, budget)
+        price = _price(request, budget, allotment)
+        cost = SampledLoss(request.event, request.delta) if is_sampled(request.event) else price
         stored = questions.best_answer(state, request)
         if request.paid_only and stored is None:
             raise questions.never_charged()
@@ -91,12 +94,13 @@ def _charge(ledger: Ledger, request: Request, holder: str) -> Claim | Answered |
         _check_ceiling(state, request, guards)
         source = sharing.source(state, request)
         payers = [guard for guard in guards if source is None or guard[1]]  # the data set has paid for a source
-        if not all(guard.admits(price) for _, _, guard in payers):
+        if not all(guard.admits(cost) for _, _, guard in payers):
             raise _refusal(request, guards)  # the same words whether there is a source or not
         if source is None and (waiting := sharing.in_flight(view, request)) is not None:
             return waiting
-        entry = append("charge", _charge_body(payers, request, price) | sharing.share_member(source))
-        _spend(connection, state, request, payers)
+        body = _charge_body(request, price) | _losses_member(cost, payers) | sharing.share_member(source)
+        entry = append("charge", body)
+        _spend(connection, state, request, body["units"], payers)
         connection.execute(
             "INSERT INTO questions VALUES (?, ?, ?, ?, ?, ?, 'claimed', ?, ?, 1, NULL)",
             (
@@ -220,8 +224,11 @@ def _running(state: Projection, request: Request) -> ChargedQuestion | None:
 # --- deciding and writing
 
 
-def _price(request: Request, budget: Budget) -> PureDP | ZCDP:
-    """What the request is charged, if it fits the kind of budget and its event costs no more than that."""
+def _price(request: Request, budget: Budget, allotment: float) -> PureDP | ZCDP:
+    """The most that the request is charged, if it fits the kind of budget and its event costs no more than that.
+
+    All of it is charged, but for sampled noise, of which each filter is charged what it costs at that filter's order.
+    """
     common_neighbors([budget.neighbors, request.event.neighbors])
     if (budget.period is None) != (request.periods == (WHOLE,)):
         raise InputError(
@@ -229,8 +236,10 @@ def _price(request: Request, budget: Budget) -> PureDP | ZCDP:
             why="A budget per period charges every period that is read; any other has none.",
             fix=f"List the periods ({budget.period}s) that it reads." if budget.period else "Leave the periods out.",
         )
+    sampled = is_sampled(request.event)
+    orders = budget.sampling_orders(request.epsilon, allotment) if sampled else ()
     price: PureDP | ZCDP = budget.filter().price(request.epsilon, request.delta)
-    if not covers(price, request.event):
+    if not covers(price, request.event, orders):
         raise InputError(
             "The event costs more than the ε that was given for it.",
             why="What is charged must cover what the mechanism does.",
@@ -256,8 +265,7 @@ def _check_ceiling(state: Projection, request: Request, guards: list[tuple[str, 
     """
     if request.ceiling is None:
         return
-    balances = (state.balance(request.dataset, request.analyst, period) for period in request.periods)
-    left = min(each.remaining_epsilon for each in balances)
+    left = min(state.left(request.dataset, request.analyst, period)[0] for period in request.periods)
     if request.ceiling.allows(request.epsilon, left):
         return
     if request.ceiling.epsilon is None and request.epsilon > left:  # to name it would not help
@@ -265,12 +273,9 @@ def _check_ceiling(state: Projection, request: Request, guards: list[tuple[str, 
     raise request.ceiling.refusal(request.epsilon, left)
 
 
-def _charge_body(guards: list[tuple[str, str, Filter]], request: Request, price: PureDP | ZCDP) -> dict[str, Any]:
-    """The body of the charge. The filters, which admit it, move on; nothing is written yet."""
-    before = guards[0][2].units
-    for _, _, guard in guards:
-        guard.charge(price)
-    loss, delta = (after - first for after, first in zip(guards[0][2].units, before, strict=True))
+def _charge_body(request: Request, price: PureDP | ZCDP) -> dict[str, Any]:
+    """The body of the charge."""
+    loss = price.rho if isinstance(price, ZCDP) else price.epsilon
     return {
         "dataset": request.dataset,
         "analyst": request.analyst,
@@ -278,7 +283,7 @@ def _charge_body(guards: list[tuple[str, str, Filter]], request: Request, price:
         "epsilon": float(request.epsilon),
         "delta": float(request.delta),
         "rho": price.rho if isinstance(price, ZCDP) else None,
-        "units": [str(loss), str(delta)],
+        "units": [str(whole_units(loss)), str(whole_units(request.delta))],
         "event": to_json(request.event),
         "question": digest(request.question.encode()),
         "periods": list(request.periods),
@@ -288,13 +293,21 @@ def _charge_body(guards: list[tuple[str, str, Filter]], request: Request, price:
     }
 
 
+def _losses_member(cost: Any, guards: list[tuple[str, str, Filter]]) -> dict[str, Any]:
+    """What sampled noise costs each total, and at which order: nothing to be said of what costs the same everywhere."""
+    return {} if not isinstance(cost, SampledLoss) else {"losses": losses(cost, {who: each for _, who, each in guards})}
+
+
 def _spend(
-    connection: sqlite3.Connection, state: Projection, request: Request, guards: list[tuple[str, str, Filter]]
+    connection: sqlite3.Connection,
+    state: Projection,
+    request: Request,
+    units: Sequence[str],
+    guards: list[tuple[str, str, Filter]],
 ) -> None:
-    """The filters' new state as the running totals."""
-    derived.spend(
-        connection, state, [(request.dataset, period, analyst, *guard.units) for period, analyst, guard in guards]
-    )
+    """The running totals, with what was charged."""
+    loss, delta = map(int, units)
+    derived.spend(connection, state, [(request.dataset, period, analyst, loss, delta) for period, analyst, _ in guards])
 
 
 def begin_epoch(view: ProvedView, dataset: str, epoch: int, reason: str) -> None:

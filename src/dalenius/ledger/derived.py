@@ -82,15 +82,15 @@ def question_row(question: ChargedQuestion) -> tuple[Any, ...]:
 
 
 def spend(connection: sqlite3.Connection, state: Projection, spent: Sequence[tuple[str, str, str, int, int]]) -> None:
-    """New running totals: data set, period, analyst, loss and δ of each."""
-    for dataset, period, analyst, loss, delta in spent:
+    """Adds a charge to running totals: data set, period, analyst, loss and δ of each."""
+    for dataset, period, analyst, more_loss, more_delta in spent:
         place = dataset, period, analyst
         check_total(connection, state, place)
-        charges = state.totals.get(place, (0, 0, 0))[2] + 1
+        loss, delta, charges = state.totals.get(place, (0, 0, 0))
         connection.execute(
             """INSERT INTO totals VALUES (?1, ?2, ?3, ?4, ?5, ?6)
                ON CONFLICT DO UPDATE SET loss = ?4, delta = ?5, charges = ?6""",
-            (*place, str(loss), str(delta), charges),
+            (*place, str(loss + more_loss), str(delta + more_delta), charges + 1),
         )
 
 

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from dalenius.accounting import parameters
+from dalenius.accounting.orders import SampledLoss
 from dalenius.errors import InputError, LedgerCorruptError, LedgerUnavailableError, UnknownReceiptError
 from dalenius.ledger import charging, database, derived, publications, questions, receipts, sharing
 from dalenius.ledger.actions import AUTHORED, OWNER_KINDS, TABLE_KINDS, author, check_named, check_plain
@@ -352,10 +353,10 @@ class Ledger:
         with self.state() as state:
             return state.balance(dataset, analyst, period)
 
-    def spent(self, dataset: str, period: str, analyst: str) -> tuple[int, int]:
-        """Loss and δ of one running total, in whole units."""
+    def spent(self, dataset: str, period: str, analyst: str) -> tuple[tuple[int, int], tuple[SampledLoss, ...]]:
+        """What is spent of one running total, as a filter takes it: loss and δ in whole units, and sampled noise."""
         with self.state() as state:
-            return state.totals.get((dataset, period, analyst), (0, 0, 0))[:2]
+            return state.spent(dataset, period, analyst)
 
     # --- the way of a question
 

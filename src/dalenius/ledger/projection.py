@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from sys import intern
 from typing import Any
 
+from dalenius.accounting.event_json import from_json
+from dalenius.accounting.orders import SampledLoss
 from dalenius.errors import DaleniusError, NotAllowedError, UnknownTableError
 from dalenius.ledger import publications, sharing, tokens
 from dalenius.ledger.budgets import Balance, Budget, Filter
@@ -50,6 +52,7 @@ class ChargedQuestion:
     state: str = "claimed"
     answer: int | None = None  # the entry that records the release
     release: str = ""  # SHA-256
+    sampled: SampledLoss | None = None  # sampled noise: each total pays what it costs there, and ``units`` is the most
 
     @property
     def terms(self) -> dict[str, Any]:
@@ -76,6 +79,7 @@ class Projection:
     budgets: dict[str, Budget] = field(default_factory=dict)
     allotments: dict[tuple[str, str], float] = field(default_factory=dict)
     totals: dict[tuple[str, str, str], tuple[int, int, int]] = field(default_factory=dict)
+    sampled: dict[tuple[str, str, str], list[int]] = field(default_factory=dict)  # the questions in a total that were
     epochs: dict[str, int] = field(default_factory=dict)
     questions: dict[int, ChargedQuestion] = field(default_factory=dict)
     asked: dict[tuple[str, str], list[int]] = field(default_factory=dict)  # questions by data set and key
@@ -123,21 +127,38 @@ class Projection:
             )
         return float(allotted)
 
+    def spent(self, dataset: str, period: str, analyst: str) -> tuple[tuple[int, int], tuple[SampledLoss, ...]]:
+        """What is spent of a total, for its filter: ``analyst`` '' is the whole data set.
+
+        A total counts a question with sampled noise at the most it may cost. What it does cost depends on the order of
+        the filter, and so on its cap, which may have been changed since: it is taken out, and handed over as it is.
+        """
+        place = dataset, period, analyst
+        loss, delta, _ = self.totals.get(place, (0, 0, 0))
+        found = [self.questions[number] for number in self.sampled.get(place, ())]
+        losses = tuple(each.sampled for each in found if each.sampled is not None)
+        return (loss - sum(each.units[0] for each in found), delta), losses
+
     def filter_of(self, dataset: str, period: str, analyst: str, cap: float) -> Filter:
         """The filter of a total, as it stands: ``analyst`` '' is the whole data set."""
-        loss, delta, _ = self.totals.get((dataset, period, analyst), (0, 0, 0))
-        return self.budget_of(dataset).filter(cap, (loss, delta))
+        return self.budget_of(dataset).filter(cap, *self.spent(dataset, period, analyst))
+
+    def left(self, dataset: str, analyst: str, period: str) -> tuple[float, float]:
+        """The largest ε and δ that one more question may type; an allotment never buys more than there is."""
+        return _left(self._passed(dataset, analyst, period))
 
     def balance(self, dataset: str, analyst: str, period: str) -> Balance:
-        """What a data set ('') or an analyst has spent and has left; an allotment never buys more than there is."""
-        budget = self.budget_of(dataset)
-        cap = self.allotment_of(dataset, analyst) if analyst else budget.epsilon
-        own = self.filter_of(dataset, period, analyst, cap)
-        whole = self.filter_of(dataset, period, "", budget.epsilon)
-        left = min(own.remaining_epsilon, whole.remaining_epsilon)
-        left_delta = min(own.remaining_delta, whole.remaining_delta)
-        charges = self.totals.get((dataset, period, analyst), (0, 0, 0))[2]
-        return Balance(budget, cap, own.spent, left, left_delta, charges, period)
+        """What a data set ('') or an analyst has spent and has left."""
+        budget, cap = self.budget_of(dataset), self.allotment_of(dataset, analyst)
+        passed = self._passed(dataset, analyst, period)
+        own, charges = passed[-1], self.totals.get((dataset, period, analyst), (0, 0, 0))[2]
+        epsilon = own.spent_epsilon if own.sampled else None
+        return Balance(budget, cap, own.spent, *_left(passed), charges, period, epsilon)
+
+    def _passed(self, dataset: str, analyst: str, period: str) -> list[Filter]:
+        """The filters that an analyst's question must pass, the own one last."""
+        whose = dict.fromkeys(("", analyst))
+        return [self.filter_of(dataset, period, each, self.allotment_of(dataset, each)) for each in whose]
 
     def published(self, dataset: str) -> tuple[PublishedRows, ...]:
         """What was published of the people that a data set is about now, oldest first."""
@@ -203,6 +224,7 @@ class Projection:
         require(bool(reason), "It gives no reason.")
         self.epochs[dataset] = epoch
         self.totals = {place: spent for place, spent in self.totals.items() if place[0] != dataset}
+        self.sampled = {place: numbers for place, numbers in self.sampled.items() if place[0] != dataset}
 
     def _charge(self, number: int, data: dict[str, Any]) -> None:
         loss, delta = (int(each) for each in data["units"])
@@ -218,11 +240,13 @@ class Projection:
             tuple(map(intern, data["periods"])),
             data.get("epoch", 0),
             data.get("shares"),
+            sampled=SampledLoss(from_json(data["event"]), data["delta"]) if "losses" in data else None,
         )
         self._check_charge(question, data)
         if question.shares is not None:
             why = sharing.broken(question.terms, self._in_state("answered", question.shares).terms)
             require(why is None, why or "")
+            require(question.sampled is None, "It samples units for an answer that is made from another.")
         self._spend(question, sharing.payers(data))
         self._remember(data, number)
         self.keep(question)
@@ -250,10 +274,12 @@ class Projection:
         for period in question.periods:
             for analyst in totals:
                 before = self.totals.get((dataset, period, analyst), (0, 0, 0))
-                self._check_room(question, analyst, before)
+                self._check_room(question, period, analyst)
                 self.totals[dataset, period, analyst] = before[0] + loss, before[1] + delta, before[2] + 1
+                if question.sampled is not None:
+                    self.sampled.setdefault((dataset, period, analyst), []).append(question.number)
 
-    def _check_room(self, question: ChargedQuestion, analyst: str, spent: tuple[int, int, int]) -> None:
+    def _check_room(self, question: ChargedQuestion, period: str, analyst: str) -> None:
         """Whether it fitted into what was left: looked at by `verify`."""
 
     def _remember(self, data: dict[str, Any], question: int) -> None:
@@ -267,6 +293,10 @@ class Projection:
         question = self.questions[number]
         require(question.state == state, f"The question was not {state} then.")
         return question
+
+
+def _left(guards: list[Filter]) -> tuple[float, float]:
+    return min(each.remaining_epsilon for each in guards), min(each.remaining_delta for each in guards)
 
 
 def require(holds: bool, why: str) -> None:

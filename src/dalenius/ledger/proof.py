@@ -22,6 +22,8 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
+from dalenius.accounting.event_json import from_json, to_json
+from dalenius.accounting.orders import SampledLoss
 from dalenius.errors import LedgerCorruptError
 from dalenius.ledger.budgets import Budget
 from dalenius.ledger.chain import Entry, Head, canonical, link, origin
@@ -36,7 +38,7 @@ _LISTED = """SELECT e.number, e.kind, e.time, e.body, e.hash FROM json_each(?) j
 _BLOCK = 5_000  # entries that are read again at once
 
 CHECKPOINT = "ledger.checkpoint"
-FORMAT = 3  # of a projection: another one is not read
+FORMAT = 4  # of a projection: another one is not read
 _WORTH = 500  # entries: fewer are read faster than a checkpoint is written
 _MAC = 64
 _NAMES = ChargedQuestion.__slots__
@@ -231,6 +233,7 @@ def _kept(state: Projection) -> dict[str, Any]:
         "budgets": {name: budget.to_dict() for name, budget in state.budgets.items()},
         "allotments": [[*place, epsilon] for place, epsilon in state.allotments.items()],
         "totals": [[*place, str(loss), str(delta), charges] for place, (loss, delta, charges) in state.totals.items()],
+        "sampled": [[*place, numbers] for place, numbers in state.sampled.items()],
         "epochs": state.epochs,
         "questions": [_kept_question(each) for each in state.questions.values()],
         "grants": [[*place, number] for place, number in state.grants.items()],
@@ -245,6 +248,8 @@ def _kept(state: Projection) -> dict[str, Any]:
 def _kept_question(question: ChargedQuestion) -> list[Any]:
     values = list(_VALUES(question))
     values[_NAMES.index("units")] = list(map(str, question.units))
+    if question.sampled is not None:
+        values[_NAMES.index("sampled")] = [to_json(question.sampled.event), question.sampled.delta]
     return values
 
 
@@ -260,6 +265,7 @@ def _restored(data: dict[str, Any]) -> Projection:
             (dataset, period, analyst): (int(loss), int(delta), charges)
             for dataset, period, analyst, loss, delta, charges in data["totals"]
         },
+        {(dataset, period, analyst): numbers for dataset, period, analyst, numbers in data["sampled"]},
         data["epochs"],
         grants={(question, analyst): number for question, analyst, number in data["grants"]},
         retries={(analyst, key): (body, question) for analyst, key, body, question in data["retries"]},
@@ -270,9 +276,12 @@ def _restored(data: dict[str, Any]) -> Projection:
         tokens={name: (Token(name, Role(role), *rest), kept) for name, role, *rest, kept in data["tokens"]},
         publications=[PublishedRows(*each) for each in data["publications"]],
     )
-    units, periods = _NAMES.index("units"), _NAMES.index("periods")
+    units, periods, sampled = map(_NAMES.index, ("units", "periods", "sampled"))
     for each in data["questions"]:
         each[units], each[periods] = tuple(map(int, each[units])), tuple(each[periods])
+        if each[sampled] is not None:
+            event, delta = each[sampled]
+            each[sampled] = SampledLoss(from_json(event), delta)
         state.keep(ChargedQuestion(*each))
     return state
 

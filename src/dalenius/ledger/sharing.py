@@ -25,6 +25,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from dalenius.accounting.orders import is_sampled
 from dalenius.errors import LedgerCorruptError
 from dalenius.ledger import derived, questions
 from dalenius.ledger.requests import OWNER, Claim, Request, Waiting
@@ -108,7 +109,7 @@ def _as_charge(request: Request) -> dict[str, Any]:
 
 def _others(state: Projection, request: Request, now: str) -> list[ChargedQuestion]:
     """Other analysts' questions that serve, now answered or claimed: the most accurate first."""
-    if not request.shareable:
+    if not request.shareable or is_sampled(request.event):  # who was drawn is chosen by noise that may serve once
         return []
     asked, known = _as_charge(request), state.asked_before(request.dataset, request.stored_key)
     found = [each for each in known if each.state == now and broken(asked, each.terms) is None]

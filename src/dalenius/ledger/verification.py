@@ -9,15 +9,16 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from dalenius.accounting.events import from_json
-from dalenius.accounting.filters import whole_units
+from dalenius.accounting.event_json import from_json
 from dalenius.accounting.guarantees import ZCDP, PureDP
+from dalenius.accounting.orders import SampledLoss, is_sampled
+from dalenius.accounting.units import whole_units
 from dalenius.errors import InputError, LedgerCorruptError
-from dalenius.ledger import derived, publications, receipts
-from dalenius.ledger.budgets import TOLERANCE, Accounting, Budget, covers, made_within
+from dalenius.ledger import derived, publications, receipts, sharing
+from dalenius.ledger.budgets import TOLERANCE, Accounting, Budget, covers, losses, made_within
 from dalenius.ledger.chain import Entry, canonical, digest, origin
 from dalenius.ledger.home import public_key
 from dalenius.ledger.ledger import Ledger
@@ -224,17 +225,33 @@ class Replay(Projection):
         require(due <= taken * TOLERANCE, "It was charged less than its ε costs.")
         units = (whole_units(taken), whole_units(question.delta))
         require(question.units == units, "It was added up as something else than it cost.")
-        require(covers(price, from_json(data["event"])), "Its event costs more than was charged.")
+        event, paid = from_json(data["event"]), replace(price, rho=taken) if isinstance(price, ZCDP) else price
+        require(is_sampled(event) == (question.sampled is not None), "It does not say what its sampled noise costs.")
+        caps = self._caps(question, data) if is_sampled(event) else {}
+        orders = budget.sampling_orders(question.epsilon, *caps.values()) if caps else ()
+        require(covers(paid, event, orders), "Its event costs more than was charged.")
+        if question.sampled is not None:
+            filters = {who: budget.filter(cap) for who, cap in caps.items()}
+            require(data["losses"] == losses(question.sampled, filters), "Its sampled noise costs something else.")
 
-    def _check_room(self, question: ChargedQuestion, analyst: str, spent: tuple[int, int, int]) -> None:
+    def _caps(self, question: ChargedQuestion, data: dict[str, Any]) -> dict[str, float]:
+        """The caps, at that moment, of all totals that pay for a question."""
+        return {who: self._cap(question.dataset, who) for who in sharing.payers(data)}
+
+    def _cap(self, dataset: str, analyst: str) -> float:
+        return self.allotments[dataset, analyst] if analyst else self.budgets[dataset].epsilon
+
+    def _check_room(self, question: ChargedQuestion, period: str, analyst: str) -> None:
         budget = self.budgets[question.dataset]
-        cap = self.allotments[question.dataset, analyst] if analyst else budget.epsilon
-        price: PureDP | ZCDP
-        if budget.accounting is Accounting.ZCDP:
+        price: PureDP | ZCDP | SampledLoss
+        if question.sampled is not None:
+            price = question.sampled
+        elif budget.accounting is Accounting.ZCDP:
             price = ZCDP(_taken(question, budget), question.delta, budget.neighbors)
         else:
             price = PureDP(question.epsilon, budget.neighbors)
-        guard = budget.filter(cap * TOLERANCE, spent[:2])
+        cap = self._cap(question.dataset, analyst) * TOLERANCE
+        guard = budget.filter(cap, *self.spent(question.dataset, period, analyst))
         require(guard.admits(price), "It did not fit into what was left.")
 
 

@@ -90,11 +90,8 @@ class Asker:
         found = {}
         with self.ledger.state() as state:  # one look, in which both fit each other
             for who, analyst in (("analyst", self.name), ("dataset", "")):
-                balances = [state.balance(dataset, analyst, period) for period in periods]
-                found[who] = {
-                    "epsilon": min(each.remaining_epsilon for each in balances),
-                    "delta": min(each.remaining_delta for each in balances),
-                }
+                left = [state.left(dataset, analyst, period) for period in periods]
+                found[who] = {"epsilon": min(each[0] for each in left), "delta": min(each[1] for each in left)}
         return found
 
     def warnings(self, dataset: str) -> tuple[str, ...]:

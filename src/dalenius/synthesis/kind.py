@@ -31,7 +31,8 @@ from dalenius.releasing.leaving import Leaving
 from dalenius.releasing.opened import Opened, check_open, tables_of
 from dalenius.releasing.pacing import Pace
 from dalenius.releasing.snapshot import Snapshot
-from dalenius.synthesis.methods import Method, method_of
+from dalenius.synthesis.effort import FULL, Effort, Sizes, memory, seconds
+from dalenius.synthesis.methods import Method, chosen
 from dalenius.synthesis.policy_domain import PolicyDomain, domain_of
 from dalenius.synthesis.request import SynthesisAsk
 from dalenius.synthesis.rows import Limit, UnitMeasurer, read_rows
@@ -49,9 +50,6 @@ if TYPE_CHECKING:
     from dalenius.synthesis.release import SyntheticTable
 
 SYNTHETIC = "synthetic"
-_READ = 0.6  # seconds for a million values to be read and coded, on the machine of bench/RESULTS.md
-_SEEK = 0.2  # seconds for the keys or classes of one column of a million rows to be found
-_COUNT = 0.02  # seconds for a million rows to be counted in one table
 _GRID = 0.05  # seconds
 _MOST_SECONDS = 24 * 3600  # that one request may keep the curator at work
 _NEARLY_ALL = 0.9  # of the rows: if a model counts fewer, it says so
@@ -114,10 +112,11 @@ class Planned:
         domain: What is modelled.
         left_out: Columns that cannot be modelled, each with what to declare.
         method: The generator.
+        effort: How much it tries out.
         limit: What one unit adds.
         periods: Those whose rows are read.
         notes: What the reader should know.
-        unit: The column that says whose a made-up row is; "" where rows are nobody's.
+        dealt: Whether rows are dealt to made-up units.
     """
 
     ask: SynthesisAsk
@@ -125,19 +124,21 @@ class Planned:
     domain: PolicyDomain
     left_out: Mapping[str, str]
     method: Method
+    effort: Effort
     limit: Limit
     periods: tuple[str, ...]
     notes: tuple[str, ...]
-    unit: str = ""
+    dealt: bool = True
 
     @classmethod
     def of(cls, table: Table, ask: SynthesisAsk) -> Planned:
         """From the policy and what was found at `protect`. Never touches the data."""
         _check_accounting(table)
         domain, left = domain_of(table, ask.columns)
-        method = method_of(ask.method)
-        _check_target(ask.target, method, domain)
         rows, notes = _rows_limit(table, ask.rows_per_unit)
+        limit = Limit(rows, table.budget.neighbors)
+        method, effort = chosen(ask.method, sizes_of(table, domain, limit), ask.time)
+        _check_target(ask.target, method, domain)
         if table.found is not None and table.found.rows > rows:
             less = (
                 f"Rows of units that have more than {rows:,} count less each, and some may have {table.found.rows:,}: "
@@ -145,13 +146,12 @@ class Planned:
                 "with more noise."
             )
             notes = (*notes, less)
-        limit = Limit(rows, table.budget.neighbors)
         periods = charged_periods(table, TRUE, "A synthetic table", "Ask the owner for shorter bounds of that column.")
-        return cls(ask, table, domain, left, method, limit, periods, notes, _unit_of(table, rows))
+        return cls(ask, table, domain, left, method, effort, limit, periods, notes)
 
     def key(self, data_version: str) -> str:
         """What identifies the model: all that decides what is measured, besides the price."""
-        parts = {
+        parts: dict[str, Any] = {
             "format": FORMAT,
             "table": self.table.policy.name,
             "columns": self.domain.to_json(),
@@ -161,6 +161,8 @@ class Planned:
             "unit": self.unit,
             "periods": list(self.periods),
         }
+        if self.effort != FULL:  # what a time came to, and not the time: the same work is the same model
+            parts["effort"] = self.effort.to_json()
         text = "\0".join([json.dumps(parts, sort_keys=True), self.table.meaning, data_version])
         return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
@@ -224,35 +226,47 @@ class Planned:
             held, habits = read_units(self.table, domain, where, engine, salt, seconds)
             counts = count_units(held, habits, self.limit.neighbors, rho * PART)
             spent += rho * PART
-        model = self.method.fit(UnitMeasurer(domain.domain, codes, weights, self.limit, rho - spent), self.ask.target)
+        measurer = UnitMeasurer(domain.domain, codes, weights, self.limit, rho - spent)
+        model = self.method.fit(measurer, self.ask.target, self.effort)
         units = None if counts is None else counts.made_up(self.unit, model.rows, self.limit.rows)
         name, method = self.table.policy.name, self.method.name
         return StoredModel(name, method, look.epsilon, float(rho), self.limit.rows, domain, model, units)
+
+    @property
+    def unit(self) -> str:
+        """The column that says whose a made-up row is; "" where rows are nobody's."""
+        return unit_of(self.table, self.limit) if self.dealt else ""
 
     def noise_of_values(self, rho: Fraction) -> float:
         """About how much noise, in rows, the number of each value of a column will have."""
         own = rho * Fraction(self.method.first) / len(self.domain.columns)
         return math.sqrt(self.limit.of_table / (2 * own)) / self.limit.whole
 
+    @property
+    def sizes(self) -> Sizes:
+        """What is public of the table's size."""
+        return sizes_of(self.table, self.domain, self.limit)
+
+    @property
+    def seconds(self) -> float:
+        """What the work takes on the machine of bench/RESULTS.md, by public sizes."""
+        return seconds(self.method.count, self.sizes, self.effort)
+
+    @property
+    def memory(self) -> int:
+        """Bytes that it takes at most, by public sizes."""
+        return memory(self.method.count, self.sizes, self.effort)
+
     def times(self, speed: float) -> Times:
         """When it leaves: a function of public things alone."""
         tables = list(self.table.relation.tables())
-        counts = [each.found.row_count if each.found is not None else 0 for each in tables]
-        rows = sum(size_class(each if each > 0 else UNKNOWN) for each in counts) / 1_000_000
-        columns, sizes = len(self.domain.columns), [each.column.size for each in self.domain.columns]
-        pairs = (sum(sizes) ** 2 - sum(each**2 for each in sizes)) / 2_000_000
-        tabled = columns + self.method.tables(columns)
-        sought = sum(each.sought for each in self.domain.columns)
-        read = columns * (2 if self.unit else 1)
-        seconds = FIXED + rows * (_READ * read + _SEEK * sought + _COUNT * tabled)
-        seconds += self.method.seconds * max(1.0, pairs)
         declared = [each.policy.time.answer for each in tables if each.policy.time.answer is not None]
         caps = [each.policy.time.cap for each in tables if each.policy.time.cap is not None]
         least = max(declared, default=pace.ANSWER)
-        if all(each > 0 for each in counts) or not declared:
-            least = max(least, SAFETY * speed * seconds)
+        if all(known_rows(each) for each in tables) or not declared:
+            least = max(least, SAFETY * speed * self.seconds)
         else:  # the policy's word is the time of a plain question, and grows with what this does beyond one
-            least *= max(1.0, seconds / (FIXED + PLAIN * SHAPES["grouped"] + PLAIN_WORK / 1000))
+            least *= max(1.0, self.seconds / (FIXED + PLAIN * SHAPES["grouped"] + PLAIN_WORK / 1000))
         answer = math.ceil(least / _GRID - 1e-9) * _GRID
         return Times(answer, max(2 * answer, min(caps, default=pace.CAP)))
 
@@ -267,6 +281,24 @@ class Planned:
             "unit": unit,
             "neighbors": budget.neighbors.value,
         }
+
+
+def known_rows(table: Table) -> int:
+    """How many rows there are, by the noisy number that `protect` released; 0: it released none."""
+    return max(0, table.found.row_count) if table.found is not None else 0
+
+
+def sizes_of(table: Table, domain: PolicyDomain, limit: Limit) -> Sizes:
+    """What is public of a table's size; where nothing is, a million rows."""
+    rows = sum(size_class(known_rows(each) or UNKNOWN) for each in table.relation.tables())
+    sought = sum(each.sought for each in domain.columns)
+    return Sizes(rows, tuple(each.column.size for each in domain.columns), sought, bool(unit_of(table, limit)))
+
+
+def unit_of(table: Table, limit: Limit) -> str:
+    """The column that says whose a made-up row is; "" where units have one row each, or change with periods."""
+    several = limit.rows > 1 or (table.found is not None and table.found.rows > 1)
+    return "_".join(table.unit) if several and table.budget.period is None else ""
 
 
 def leaving_of(asker: Asker, ask: SynthesisAsk) -> Leaving:
@@ -338,12 +370,6 @@ def _check_target(target: str | None, method: Method, domain: PolicyDomain) -> N
 def _check_accounting(table: Table) -> None:
     if not isinstance(table.budget.filter().price(1.0), ZCDP):
         raise _pure()
-
-
-def _unit_of(table: Table, limit: int) -> str:
-    """The column that says whose a row is; "" where units have one row each, or change with periods."""
-    several = limit > 1 or (table.found is not None and table.found.rows > 1)
-    return "_".join(table.unit) if several and table.budget.period is None else ""
 
 
 def _pure() -> NotAllowedError:

@@ -12,14 +12,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from dalenius.errors import InputError, NotAllowedError, UnknownColumnError
 from dalenius.measuring.batches import naming_columns
 from dalenius.measuring.expressions import Column as Read
 from dalenius.measuring.functions import TYPES
-from dalenius.synthesis.domain import Codes, Domain
+from dalenius.synthesis.domain import Domain
 from dalenius.synthesis.modelled import Modelled
 from dalenius.tables.mistakes import nearest
 from dalenius.tables.policy import Kind
@@ -51,10 +48,6 @@ class PolicyDomain:
     def expressions(self) -> tuple[Read, ...]:
         """What is read of each row."""
         return tuple(Read(each.name, TYPES[each.kind]) for each in self.columns)
-
-    def codes(self, values: Sequence[NDArray[Any]], absent: Sequence[NDArray[np.bool_]]) -> Codes:
-        """The codes of rows, columns × rows."""
-        return np.stack([each.codes(*own) for each, *own in zip(self.columns, values, absent, strict=True)])
 
     def to_json(self) -> list[dict[str, Any]]:
         """As it is stored with a model."""

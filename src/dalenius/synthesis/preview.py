@@ -49,7 +49,9 @@ class SyntheticPreview:
         left_out: Those that cannot be, each with what must be declared.
         rows: How many rows there are, by the noisy number that `protect` released; None: it released none.
         rows_per_unit: So many rows of one unit count in full.
-        seconds: After which it leaves, on the machine of bench/RESULTS.md, where times are fixed.
+        work: Seconds that it takes on the machine of bench/RESULTS.md, as far as public sizes tell.
+        memory: Bytes that it takes at most, as far as public sizes tell.
+        seconds: After which it leaves, on that machine, where times are fixed.
         remaining: What is left to spend.
         known: This analyst has paid for it already: it is free.
         notes: What the reader should know besides.
@@ -63,6 +65,8 @@ class SyntheticPreview:
     left_out: Mapping[str, str]
     rows: int | None
     rows_per_unit: int
+    work: float
+    memory: int
     seconds: float
     remaining: Mapping[str, Any]
     known: bool
@@ -87,6 +91,8 @@ class SyntheticPreview:
             found.mapping("left_out"),
             found.whole("rows") if found.any("rows") is not None else None,
             found.whole("rows_per_unit"),
+            found.number("work"),
+            found.whole("memory"),
             found.number("seconds"),
             found.mapping("remaining"),
             found.flag("known"),
@@ -109,6 +115,8 @@ def preview(asker: Asker, ask: SynthesisAsk) -> SyntheticPreview:
             planned.left_out,
             found.row_count if found is not None and found.row_count > 0 else None,
             planned.limit.rows,
+            round(planned.seconds, 1),
+            planned.memory,
             planned.times(1.0).answer,
             asker.remaining(dataset, leaving.periods),
             is_paid(leaving, asker),

@@ -173,7 +173,7 @@ class RelatedPlanned:
             Planned.of(table, SynthesisAsk(table.policy.name, ask.epsilon, ask.method, tuple(columns)))
             for table, columns in ((related.with_counts, own), (related.with_parents, theirs))
         )
-        return cls(related, parents, replace(children, unit=""), matched)
+        return cls(related, parents, replace(children, dealt=False), matched)
 
     def key(self, data_version: str) -> str:
         """What identifies the models."""

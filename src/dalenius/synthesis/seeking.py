@@ -144,7 +144,9 @@ def seek_classes(
         later: The deviation of the noise with which the generator counts the values of one column.
     """
     columns, spent = list(domain.columns), Fraction(0)
-    found = np.empty(codes.shape, np.int32)
+    if not class_places(domain):
+        return domain, codes, spent
+    found = np.empty(codes.shape, np.min_scalar_type(max(domain.domain.sizes)))
     for at, column in enumerate(columns):
         if not column.sought or column.grid is None:
             found[at] = codes[at]

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dalenius.accounting import events
-from dalenius.accounting.events import KINDS, from_json, to_json
+from dalenius.accounting.event_json import KINDS, from_json, to_json
 from dalenius.accounting.neighbors import Neighbors
 from dalenius.errors import InputError
 

@@ -8,6 +8,7 @@ from tests.corners import corners
 
 from dalenius.accounting import conversions, losses
 from dalenius.accounting.accountant import account
+from dalenius.accounting.event_json import from_json
 from dalenius.accounting.events import (
     Approx,
     Composed,
@@ -21,7 +22,6 @@ from dalenius.accounting.events import (
     Pure,
     RandomizedResponse,
     Repeated,
-    from_json,
 )
 from dalenius.accounting.filters import ZCDPFilter, ZCDPOdometer
 from dalenius.accounting.guarantees import ZCDP, ApproxDP, PureDP

@@ -15,7 +15,7 @@ import pytest
 from tests.seeded_noise import seeded_noise
 from tests.unit.synthesis.test_must_show import charged, made
 
-from dalenius.accounting import events
+from dalenius.accounting import event_json, events
 from dalenius.curator import Curator
 from dalenius.errors import BudgetError, NotAllowedError
 from dalenius.synthesis.kind import leaving_of
@@ -69,7 +69,7 @@ def test_the_ledger_has_the_price_typed_and_the_delta_that_keys_take(country: Cu
     rho = country.ledger.budget("t").filter().price(2.0).rho
     assert (charge["epsilon"], charge["rho"]) == (2.0, rho) and 0 < charge["delta"] <= 5e-7 / 20
     assert found.charge == {"epsilon": 2.0, "delta": charge["delta"], "rho": rho}
-    event = events.from_json(found.receipt["event"])  # type: ignore[index]
+    event = event_json.from_json(found.receipt["event"])  # type: ignore[index]
     assert event == events.Zcdp(Fraction(rho), charge["delta"])
     again = ana.synthesize("t", epsilon=2.0, method="mst")
     assert again.free and again.stored.content() == found.stored.content()

@@ -264,7 +264,7 @@ class _History:
 
 def _mechanisms(event: dict[str, Any], times: int = 1) -> Iterator[tuple[str, int]]:
     """The mechanisms in an event, as it stands in a charge, and how often each was used."""
-    times *= int(event.get("times", 1))
+    times *= int(event.get("times", 1)) * int(event.get("steps", 1))
     parts = event.get("events") or ([event["event"]] if "event" in event else [])
     if not parts or event["kind"] in {"poisson-sampled", "sampled-without-replacement"}:
         yield event["kind"], times

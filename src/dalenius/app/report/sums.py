@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 
 from dalenius.accounting.guarantees import ApproxDP
 from dalenius.app.report.model import ANALYST, EVERYBODY, OWNER, Group, Promise, Spending
-from dalenius.app.views.accounts import Account, Accounts, Spent
+from dalenius.app.views.accounts import Account, Accounts, Spent, Sum
 from dalenius.app.views.balances import share_spent
 from dalenius.errors import DaleniusError
 from dalenius.ledger.budgets import GROUPS, Balance, Budget
@@ -17,22 +16,6 @@ from dalenius.ledger.publications import PublishedRows, warning
 MALFORMED = (KeyError, TypeError, ValueError, AttributeError, ArithmeticError, DaleniusError)
 _FINEST = 240  # points of a line; more could not be told apart
 _Place = tuple[str, int, str, str, str]  # data set, epoch, period, role and analyst
-
-
-@dataclass
-class _Sum:
-    """Whole units, as the ledger's filters have them, of so many charges."""
-
-    loss: int = 0
-    delta: int = 0
-    count: int = 0
-
-    def add(self, units: tuple[int, int]) -> None:
-        self.loss, self.delta, self.count = self.loss + units[0], self.delta + units[1], self.count + 1
-
-    @property
-    def units(self) -> tuple[int, int]:
-        return self.loss, self.delta
 
 
 class Sums:
@@ -45,12 +28,13 @@ class Sums:
 
     def __init__(self, accounts: Accounts, *, holds: bool) -> None:
         self._accounts, self._holds = accounts.datasets, holds
-        self._sums: dict[_Place, _Sum] = {}
+        self._sums: dict[_Place, Sum] = {}
         for account in self._accounts.values():
             for each in account.spent:
                 for period in each.periods:
                     for role, name in _spenders(each):
-                        self._sums.setdefault((each.dataset, each.epoch, period, role, name), _Sum()).add(each.units)
+                        place = each.dataset, each.epoch, period, role, name
+                        self._sums[place] = self._sums.get(place, Sum()).plus(each)
 
     def promises(self, tables: Mapping[str, Iterable[str]], rows: Iterable[PublishedRows] = ()) -> Iterator[Promise]:
         """The budget of each data set, with the ``tables`` in it, and what was published of their ``rows``."""
@@ -98,28 +82,31 @@ class Sums:
         if account.budget.period is not None:
             return
         steps = [each for each in account.spent if not each.alone and each.epoch == account.epoch]
-        stride, total = -(-len(steps) // _FINEST), _Sum()
+        stride, total = -(-len(steps) // _FINEST), Sum()
         for place, step in enumerate(steps, 1):
-            total.add(step.units)
+            total = total.plus(step)
             if place % stride == 0 or place == len(steps):
                 try:
-                    yield step.time, _balance(account.budget, total.units).spent_guarantee.epsilon
+                    yield step.time, _balance(account.budget, total).spent_guarantee.epsilon
                 except MALFORMED:
                     if self._holds:
                         raise
 
     def _spending(self, place: _Place) -> Spending:
         dataset, epoch, period, role, analyst = place
-        account, found = self._accounts[dataset], self._sums.get(place, _Sum())
+        account, found = self._accounts[dataset], self._sums.get(place, Sum())
         budget, current = account.budget, epoch == account.epoch
-        balance = _balance(budget, found.units)
+        balance = _balance(budget, found)
         gone = balance.spent_guarantee
         cap = {EVERYBODY: budget.epsilon, OWNER: None, ANALYST: account.allotments.get(analyst)}[role]
         left = None
         if current and cap is not None:
-            whole = self._sums.get((dataset, epoch, period, EVERYBODY, ""), _Sum())
+            whole = self._sums.get((dataset, epoch, period, EVERYBODY, ""), Sum())
             # an allotment never buys more than there is
-            guards = (budget.filter(cap, found.units), budget.filter(units=whole.units))
+            guards = (
+                budget.filter(cap, found.units, found.sampled),
+                budget.filter(units=whole.units, sampled=whole.sampled),
+            )
             left = min(each.remaining_epsilon for each in guards)
         return Spending(
             dataset,
@@ -127,14 +114,14 @@ class Sums:
             period,
             role,
             analyst,
-            found.count,
+            found.charges,
             gone.epsilon,
             gone.delta,
             getattr(balance.spent, "rho", None),
             share_spent(balance),
             cap if current else None,
             left,
-            _groups(balance.group) if role == EVERYBODY and found.count else (),
+            _groups(balance.group) if role == EVERYBODY and found.charges else (),
         )
 
 
@@ -149,6 +136,8 @@ def _groups(of: Callable[[int], ApproxDP]) -> tuple[Group, ...]:
     return tuple(Group(size, each.epsilon, each.delta) for size in GROUPS if (each := of(size)).delta < 1)
 
 
-def _balance(budget: Budget, units: tuple[int, int]) -> Balance:
+def _balance(budget: Budget, spent: Sum) -> Balance:
     """So much spent of a whole budget."""
-    return Balance(budget, budget.epsilon, budget.filter(units=units).spent, 0.0, 0.0, 0)
+    guard = budget.filter(units=spent.units, sampled=spent.sampled)
+    sampled_epsilon = guard.spent_epsilon if spent.sampled else None
+    return Balance(budget, budget.epsilon, guard.spent, 0.0, 0.0, 0, sampled_epsilon=sampled_epsilon)

@@ -94,6 +94,14 @@ THEOREMS = {
         "Who may not have been looked at is protected more: the smaller the part, the smaller the cost. Li, Qardaji & "
         "Su, On sampling, anonymization, and differential privacy (2012).",
     ),
+    "sampled": Theorem(
+        "Training steps with sampling and noise",
+        "Draws units at random for each step, limits what each adds, and adds whole-number noise from a bell curve.",
+        "Who may not have been drawn is protected more. What the steps cost is computed at one order, that of the "
+        "budget that pays. Mironov, Talwar & Zhang, Rényi differential privacy of the sampled Gaussian mechanism "
+        "(2019), shown for whole-number noise too; added up after Feldman & Zrnic, Individual privacy accounting via a "
+        "Rényi filter (2021).",
+    ),
     "sampled-without-replacement": Theorem(
         "Sampling, a fixed number of units",
         "Looks at a random part of the units; what is done with it stands in a row of its own.",

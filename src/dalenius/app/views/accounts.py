@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from sys import intern
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from dalenius.accounting.event_json import from_json
+from dalenius.accounting.orders import SampledLoss
 from dalenius.ledger.budgets import Budget
 
 if TYPE_CHECKING:
@@ -28,6 +30,21 @@ class Cap(NamedTuple):
     epsilon: float | None  # None: the cap stays, but the people are new, and nothing is spent of any total
 
 
+class Sum(NamedTuple):
+    """What several charges add up to, as a filter takes it, and how many they are."""
+
+    units: tuple[int, int] = (0, 0)
+    sampled: tuple[SampledLoss, ...] = ()
+    charges: int = 0
+
+    def plus(self, spent: Spent) -> Sum:
+        """With one more."""
+        loss, delta = spent.units
+        if spent.sampled is not None:
+            return Sum((self.units[0], self.units[1] + delta), (*self.sampled, spent.sampled), self.charges + 1)
+        return Sum((self.units[0] + loss, self.units[1] + delta), self.sampled, self.charges + 1)
+
+
 class Spent(NamedTuple):
     """One charge, or one answer that was granted of old."""
 
@@ -40,6 +57,7 @@ class Spent(NamedTuple):
     epsilon: float
     units: tuple[int, int]  # as the ledger's filters have them
     alone: bool  # the analyst's allotment pays, not the data set: nothing new about anybody left
+    sampled: SampledLoss | None = None  # sampled noise: it costs each total what its filter says, and that at most
 
     @property
     def payers(self) -> tuple[str, ...]:
@@ -104,6 +122,7 @@ class Accounts:
                     data["epsilon"],
                     (loss, delta),
                     "shares" in data,
+                    SampledLoss(from_json(data["event"]), data["delta"]) if "losses" in data else None,
                 )
                 self.datasets[spent.dataset].spent.append(spent)
                 self.charges[spent.number] = spent

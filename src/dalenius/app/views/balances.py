@@ -8,8 +8,9 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dalenius._fields import Fields
-from dalenius.accounting.filters import whole_units
 from dalenius.accounting.guarantees import ZCDP, PureDP
+from dalenius.accounting.orders import SampledLoss
+from dalenius.accounting.units import whole_units
 from dalenius.app.views import NO_BOUND, readable
 from dalenius.ledger.publications import warning
 
@@ -28,10 +29,11 @@ RHO_ADDS_UP = (
 
 
 class SpentFilter(NamedTuple):
-    """A filter, as its cap and what is spent of it in whole units."""
+    """A filter, as its cap and what is spent of it: in whole units, and on sampled noise."""
 
     epsilon: float
     units: tuple[int, int]
+    sampled: tuple[SampledLoss, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -178,7 +180,7 @@ def _count(budget: Budget, so_far: SpentFilter, epsilon: float) -> int:
 
     def passes(n: int) -> bool:
         spent = (so_far.units[0] + (n - 1) * loss, so_far.units[1] + (n - 1) * delta)
-        return budget.filter(so_far.epsilon, spent).admits(price)
+        return budget.filter(so_far.epsilon, spent, so_far.sampled).admits(price)
 
     above = 1
     while passes(above):
@@ -253,7 +255,7 @@ def _print_total(console: Console, total: Total) -> None:
 def _filters_of(ledger: Ledger, dataset: str, analyst: str, balance: Balance) -> tuple[SpentFilter, ...]:
     """The filters that a question of that analyst must pass: the data set's and the own."""
     caps = {"": balance.budget.epsilon, analyst: balance.epsilon}
-    return tuple(SpentFilter(cap, ledger.spent(dataset, balance.period, who)) for who, cap in caps.items())
+    return tuple(SpentFilter(cap, *ledger.spent(dataset, balance.period, who)) for who, cap in caps.items())
 
 
 def _filter_of(balance: Balance) -> SpentFilter:

@@ -8,7 +8,7 @@ from heapq import merge
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from dalenius.app.views.accounts import Account, Accounts, Cap, Spent
+from dalenius.app.views.accounts import Account, Accounts, Cap, Spent, Sum
 from dalenius.app.views.balances import Total, visible_totals
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ def _name(total: Total) -> LineName:
 def _line(account: Account, period: str, whose: Sequence[str]) -> Line:
     """What one more question could have typed after each step, all totals in ``whose`` counting."""
     caps: dict[str, float] = {}
-    spent = dict.fromkeys(whose, (0, 0))
+    spent = dict.fromkeys(whose, Sum())
     capped: Iterable[_Step] = ((each, each.analyst) for each in account.caps if each.analyst in spent)
     paid = ((each, who) for each in account.spent if period in each.periods for who in each.payers if who in spent)
     steps = list(merge(capped, paid, key=lambda each: each[0].number))
@@ -113,9 +113,9 @@ def _line(account: Account, period: str, whose: Sequence[str]) -> Line:
     for place, (step, who) in enumerate(steps, 1):
         told = isinstance(step, Cap) or place % stride == 0 or place == len(steps)
         if isinstance(step, Spent):
-            spent[who] = spent[who][0] + step.units[0], spent[who][1] + step.units[1]
+            spent[who] = spent[who].plus(step)
         elif step.epsilon is None:
-            spent = dict.fromkeys(whose, (0, 0))
+            spent = dict.fromkeys(whose, Sum())
         else:
             caps[who] = step.epsilon
         if told and len(caps) == len(whose):
@@ -125,5 +125,5 @@ def _line(account: Account, period: str, whose: Sequence[str]) -> Line:
     return line
 
 
-def _left(account: Account, cap: float, units: tuple[int, int]) -> float:
-    return account.budget.filter(cap, units).remaining_epsilon if cap > 0 else 0.0
+def _left(account: Account, cap: float, spent: Sum) -> float:
+    return account.budget.filter(cap, spent.units, spent.sampled).remaining_epsilon if cap > 0 else 0.0

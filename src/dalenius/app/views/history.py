@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from dalenius.accounting.units import BITS
 from dalenius.app.views import to_minute
 from dalenius.ledger.chain import canonical
 from dalenius.ledger.suspensions import ANALYST, DATASET, Standing, known_subjects, standings
@@ -46,7 +47,7 @@ def _tell(kind: str, data: dict[str, Any]) -> str:
                 else ""
             )
             verb = verb_of(kind_named(data))
-            return f"{who} {verb} {data['dataset']} with ε = {data['epsilon']:g}{periods}{made}"
+            return f"{who} {verb} {data['dataset']} with ε = {data['epsilon']:g}{periods}{made}{_sampled(data)}"
         case "answer":
             return f"answered entry {data['charge']}"
         case "failure":
@@ -88,6 +89,15 @@ def _tell(kind: str, data: dict[str, Any]) -> str:
             return f"{data['table']}: limits found for data version {data['data_version']}"
         case _:
             return ", ".join(f"{key}: {value}" for key, value in data.items() if key != "by")[:100]
+
+
+def _sampled(charge: dict[str, Any]) -> str:
+    """What sampled noise took of each total, which may be less than its price."""
+    if "losses" not in charge:
+        return ""
+    taken = {whose or charge["dataset"]: int(each["units"]) / 2**BITS for whose, each in dict(charge["losses"]).items()}
+    listed = " and ".join(f"{rho:.3g} from {whose}" for whose, rho in taken.items())
+    return f"; its sampled noise took ρ = {listed}, at most {charge['rho']:.3g}"
 
 
 def alarms(ledger: Ledger, after: int = 0) -> list[dict[str, Any]]:

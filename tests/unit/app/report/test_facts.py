@@ -7,7 +7,8 @@ import shutil
 
 import pytest
 
-from dalenius.accounting.events import KINDS, Composed, DiscreteGaussian, Repeated, Zcdp
+from dalenius.accounting.event_json import KINDS
+from dalenius.accounting.events import Composed, DiscreteGaussian, Repeated, Zcdp
 from dalenius.app.report import report
 from dalenius.app.report.words import THEOREMS
 from dalenius.ledger import Budget, Ledger, Request, verify
