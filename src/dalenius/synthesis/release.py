@@ -79,6 +79,7 @@ class SyntheticTable:
 
     @cached_property
     def _about(self) -> dict[str, Any]:
+        units = self.stored.units
         return {
             "table": self.stored.table,
             "method": self.stored.method,
@@ -86,6 +87,7 @@ class SyntheticTable:
             "left_out": dict(self.left_out),
             "rows": self.rows,
             "rows_per_unit": self.stored.limit,
+            "units": None if units is None else {"column": units.name, "count": round(units.count)},
             "guarantee": dict(self.guarantee),
             "charge": dict(self.charge),
             "remaining": self.remaining,

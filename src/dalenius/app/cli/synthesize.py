@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,6 +17,7 @@ from dalenius.errors import Charge, DaleniusError, InputError
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from dalenius.analyst import Asking
     from dalenius.synthesis.preview import SyntheticPreview
     from dalenius.synthesis.release import SyntheticTable
 
@@ -39,6 +41,10 @@ PerUnit = Annotated[
     int | None,
     typer.Option("--rows-per-unit", metavar="N", help="So many rows of one unit count in full; the table's limit."),
 ]
+Seconds = Annotated[
+    float | None,
+    typer.Option("--time", metavar="S", help="The best that about S seconds of work give, by public sizes alone."),
+]
 Seed = Annotated[
     int | None, typer.Option("--seed", metavar="N", help="The same rows of the same model again. Nothing is less safe.")
 ]
@@ -61,6 +67,7 @@ def synthesize(
     columns: Columns = None,
     target: Target = None,
     rows_per_unit: PerUnit = None,
+    work: Seconds = None,
     seed: Seed = None,
     dry_run: DryRun = False,
     server: server_option.Server = None,
@@ -90,14 +97,15 @@ def synthesize(
         "columns": chosen,
         "target": target,
         "rows_per_unit": rows_per_unit,
+        "time": work,
     }
     if dry_run or output is None:
         expected = asker.preview_synthetic(table, **asked)
         frame.emit(expected.to_dict(), lambda console: _print_preview(console, expected))
         return
     began = time.monotonic()
-    frame.note("Charged first, then the rows are read and the model is fitted: it may take a while.")
-    found = asker.synthesize(table, **asked)
+    with _expected(frame, asker, table, asked):
+        found = asker.synthesize(table, **asked)
     written = _write(found, output, rows, seed)
     seconds = time.monotonic() - began
     frame.note(f"Wrote {written:,} rows in {output}.")
@@ -109,6 +117,24 @@ def synthesize(
 
     data = {name: each for name, each in found.to_dict().items() if name != "model"}
     frame.emit({**data, "written": written, "output": str(output), "seconds": round(seconds, 3)}, human)
+
+
+def _expected(frame: Frame, asker: Asking, table: str, asked: dict[str, Any]) -> AbstractContextManager[None]:
+    """What it takes, said before it is charged, and a bar for as long; a server says itself how long it takes."""
+    from dalenius.analyst import Analyst
+    from dalenius.app.cli.clock_bar import clock_bar
+    from dalenius.app.views.synthetic import work_in_words
+    from dalenius.releasing.pacing import probe
+
+    if not isinstance(asker, Analyst):
+        frame.note("Charged first, then the rows are read and the model is fitted: it may take a while.")
+        return nullcontext()
+    expected = asker.preview_synthetic(table, **asked)
+    if expected.known:
+        return nullcontext()
+    seconds = expected.work * probe()
+    frame.note(f"Charged first, then the rows are read and the model is fitted: {work_in_words(expected, seconds)}.")
+    return clock_bar(frame, "Making the model", seconds)
 
 
 def _print_preview(console: Console, expected: SyntheticPreview) -> None:

@@ -35,10 +35,11 @@ OBJECTS = {
     "measured for them; `one_by_one`: what each would give alone; `epsilon`, `delta`, `confidence`, `remaining`, "
     "`known`, `notes`",
     "POST /v1/synthetic": "`table`, `method`, `columns`, `left_out`: of each column that cannot be modelled what to "
-    "declare; `rows` (by noisy count), `rows_per_unit`, `guarantee`, `charge`, `remaining`, `free`, `receipt`, "
-    "`notes`; `model`: what rows are drawn from; `kind`: synthetic; `request`: what was asked for",
+    "declare; `rows` (by noisy count), `rows_per_unit`, `units`: `column`, `count`; `guarantee`, `charge`, "
+    "`remaining`, `free`, `receipt`, `notes`; `model`: what rows are drawn from; `kind`: synthetic; `request`: what "
+    "was asked for",
     "POST /v1/synthetic/preview": "`epsilon`, `table`, `method`, `words`, `columns`: of each `name`, `values`, "
-    "`margin`; `left_out`, `rows`, `rows_per_unit`, `seconds`, `remaining`, `known`, `notes`",
+    "`margin`; `left_out`, `rows`, `rows_per_unit`, `work`, `memory`, `seconds`, `remaining`, `known`, `notes`",
     "POST /v1/publications": "what `dalenius anonymize run --json` has, and: `file` (where its rows are got), `curve` "
     "(loss by k), `kind` (publication), `guarantee` and all of `charge` (null, which is not zero)",
     "GET /v1/publications/{name}": "the bytes",

@@ -59,8 +59,14 @@ def print_synthetic_preview(console: Console, expected: SyntheticPreview) -> Non
         Text(f"ε = {expected.epsilon:g} for all{rows} · by {expected.method}: {expected.words}{known}", "dim")
     )
     console.print(Text(f"95% margin for the added noise in single columns · {counted} · {rest}", "dim"))
+    console.print(Text(f"Work: {work_in_words(expected, expected.work)}, as far as public sizes tell.", "dim"))
     for note in expected.notes:
         console.print(Text(shown(note, _LONGEST), "bold yellow"))
+
+
+def work_in_words(expected: SyntheticPreview, seconds: float) -> str:
+    """What it takes, in words."""
+    return f"about {max(1, round(seconds)):,} s, and {expected.memory / 2**30:,.1f} GiB of memory at most"
 
 
 def _print_left_out(console: Console, left_out: Mapping[str, str]) -> None:
@@ -70,4 +76,7 @@ def _print_left_out(console: Console, left_out: Mapping[str, str]) -> None:
 
 def _limits(found: SyntheticTable) -> str:
     most = count_of(found.stored.limit, "row")
-    return f"{most} of one unit counted in full, and more of them less each. The rows do not say whose they are."
+    whose, units = "The rows do not say whose they are.", found.stored.units
+    if units is not None:
+        whose = f"{shown(units.name)} says whose a row is: about {count_of(round(units.count), 'made-up unit')}."
+    return f"{most} of one unit counted in full, and more of them less each. {whose}"
