@@ -76,7 +76,7 @@ def _charge(ledger: Ledger, request: Request, holder: str) -> Claim | Answered |
                 suspensions.check(state, request.analyst, request.dataset)
             return known
         _check_epoch(state, request)
-        price = _price(request, budget, allotment)
+        price = _price(request, budget)
         cost = SampledLoss(request.event, request.delta) if is_sampled(request.event) else price
         stored = questions.best_answer(state, request)
         if request.paid_only and stored is None:
@@ -90,6 +90,7 @@ def _charge(ledger: Ledger, request: Request, holder: str) -> Claim | Answered |
             if not questions.is_dead(other):
                 return Waiting(running.number, other)
             return questions.take_over(connection, running, holder, fence + 1)
+        _check_cover(request, budget, allotment, price)
         guards = _guards(state, request, budget, allotment)
         _check_ceiling(state, request, guards)
         source = sharing.source(state, request)
@@ -109,7 +110,8 @@ def _charge(ledger: Ledger, request: Request, holder: str) -> Claim | Answered |
             ),
         )
         questions.remember(connection, request, entry.number)
-        return Claim(entry.number, holder, 1, request.epsilon, request.delta, source)
+        sampled = cost.event if isinstance(cost, SampledLoss) else None
+        return Claim(entry.number, holder, 1, request.epsilon, request.delta, source, sampled)
 
 
 def answer(ledger: Ledger, claim: Claim, content: bytes) -> Answered:
@@ -224,8 +226,8 @@ def _running(state: Projection, request: Request) -> ChargedQuestion | None:
 # --- deciding and writing
 
 
-def _price(request: Request, budget: Budget, allotment: float) -> PureDP | ZCDP:
-    """The most that the request is charged, if it fits the kind of budget and its event costs no more than that.
+def _price(request: Request, budget: Budget) -> PureDP | ZCDP:
+    """The most that the request is charged, if it fits the kind of budget.
 
     All of it is charged, but for sampled noise, of which each filter is charged what it costs at that filter's order.
     """
@@ -236,16 +238,19 @@ def _price(request: Request, budget: Budget, allotment: float) -> PureDP | ZCDP:
             why="A budget per period charges every period that is read; any other has none.",
             fix=f"List the periods ({budget.period}s) that it reads." if budget.period else "Leave the periods out.",
         )
-    sampled = is_sampled(request.event)
-    orders = budget.sampling_orders(request.epsilon, allotment) if sampled else ()
     price: PureDP | ZCDP = budget.filter().price(request.epsilon, request.delta)
+    return price
+
+
+def _check_cover(request: Request, budget: Budget, allotment: float, price: PureDP | ZCDP) -> None:
+    """Refuses an event that costs more than what is about to be charged for it."""
+    orders = budget.sampling_orders(request.epsilon, allotment) if is_sampled(request.event) else ()
     if not covers(price, request.event, orders):
         raise InputError(
             "The event costs more than the ε that was given for it.",
             why="What is charged must cover what the mechanism does.",
             fix="Calibrate the noise to the price of the question.",
         )
-    return price
 
 
 def _guards(state: Projection, request: Request, budget: Budget, allotment: float) -> list[tuple[str, str, Filter]]:

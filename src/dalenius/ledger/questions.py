@@ -80,7 +80,8 @@ def take_over(connection: sqlite3.Connection, question: ChargedQuestion, holder:
         "UPDATE questions SET holder = ?, lease = ?, fence = ? WHERE number = ?",
         (holder, time.time() + LEASE_SECONDS, fence, question.number),
     )
-    return Claim(question.number, holder, fence, question.epsilon, question.delta, question.shares)
+    sampled = None if question.sampled is None else question.sampled.event
+    return Claim(question.number, holder, fence, question.epsilon, question.delta, question.shares, sampled)
 
 
 def end(connection: sqlite3.Connection, append: Append, number: int) -> None:

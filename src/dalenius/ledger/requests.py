@@ -141,7 +141,8 @@ class Claim:
 
     The noise must be that of ``epsilon`` and ``delta``: what was charged, which may be more than was asked for now.
     ``shares`` is the charge of another analyst's answer, from which alone this one is to be made (`sharing`), not from
-    the data; None: from the data.
+    the data; None: from the data. ``sampled`` is the event that was charged where it has sampled noise: the noise must
+    be just that. What is planned anew may have less, if a cap was changed after the charge. None: ε and δ say it all.
     """
 
     number: int
@@ -150,6 +151,7 @@ class Claim:
     epsilon: float
     delta: float
     shares: int | None = None
+    sampled: Event | None = None
 
 
 @dataclass(frozen=True, slots=True)

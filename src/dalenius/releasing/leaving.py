@@ -114,6 +114,7 @@ class Look:
         delta: The same.
         salt: The key of the hash that chooses groups.
         seconds: How long it may take.
+        sampled: The event that was charged, where it has sampled noise: the noise must be just that.
     """
 
     engine: Engine
@@ -121,6 +122,7 @@ class Look:
     delta: float
     salt: str
     seconds: float
+    sampled: Event | None = None
 
 
 @dataclass(frozen=True)
@@ -187,7 +189,8 @@ def release(
         def look(seconds: float) -> bytes:
             if claim.shares is not None:  # the data set did not pay for a look
                 return _coarsen(leaving, claim, ledger.shared(claim))
-            return _look(leaving, Look(engine, claim.epsilon, claim.delta, asker.salt(snapshot.dataset), seconds))
+            salt = asker.salt(snapshot.dataset)
+            return _look(leaving, Look(engine, claim.epsilon, claim.delta, salt, seconds, claim.sampled))
 
         # Who has waited for another's answer until the own time leaves then: noise alone is added, nobody looks.
         pacer = None if claim.shares is not None and waits else asker.pacer

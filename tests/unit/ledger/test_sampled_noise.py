@@ -222,6 +222,26 @@ def test_new_people_start_afresh_and_periods_pay_each(ledger, train):
     verify(ledger)
 
 
+def test_who_takes_over_a_training_is_told_the_noise_that_was_charged(ledger, monkeypatch):
+    """Planned anew under a raised cap it would have less noise than was paid for."""
+    event = training(0.1, 2.0, steps=10_000)
+    asked = Request("students", "ana", "m", 0.1, event, 1e-9, delta_chosen=True)
+    first = ledger.charge(asked)
+    assert first.sampled == event
+    larger = replace(BUDGET, epsilon=40.0)
+    ledger.set_budget("students", larger)
+    ledger.set_allotment("students", "ana", 30.0)
+    planned = training(0.1, 30.0, budget=larger, steps=10_000)
+    assert planned != event
+    monkeypatch.setattr("dalenius.ledger.questions.is_dead", lambda holder: True)
+    again = ledger.charge(replace(asked, event=planned))
+    assert (again.number, again.fence, again.sampled) == (first.number, 2, event)
+    assert ledger.charge(Request("students", "ana", "q", 0.1, Zcdp(1e-9))).sampled is None
+    ledger.answer(again, b"weights")
+    assert ledger.ask(asked, lambda claim: pytest.fail("trained again")).free
+    verify(ledger)
+
+
 # --- what others read
 
 
