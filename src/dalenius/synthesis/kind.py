@@ -38,7 +38,7 @@ from dalenius.synthesis.stored import FORMAT, StoredModel
 from dalenius.tables.mistakes import nearest
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from dalenius.ledger.requests import Answered
     from dalenius.measuring.plan import Table
@@ -75,6 +75,7 @@ class SyntheticKind(Kind):
         charge = {"epsilon": 0.0, "delta": 0.0, "rho": 0.0} if answered.free else dict(answered.receipt.charge)
         return SyntheticTable(
             stored,
+            planned.ask.columns or stored.names,
             planned.left_out,
             planned.guarantee(stored.epsilon),
             charge,
@@ -128,7 +129,7 @@ class Planned:
     def of(cls, table: Table, ask: SynthesisAsk) -> Planned:
         """From the policy and what was found at `protect`. Never touches the data."""
         _check_accounting(table)
-        domain, left = domain_of(table, ask.columns)
+        domain, left = domain_of(table, _in_order(ask.columns, table))
         method = method_of(ask.method)
         _check_target(ask.target, method, domain)
         rows, notes = _rows_limit(table, ask.rows_per_unit)
@@ -287,6 +288,12 @@ def _check_target(target: str | None, method: Method, domain: PolicyDomain) -> N
             f"Method {method.name!r} takes no target.", why="It measures all columns alike.", fix="Leave it out."
         )
     domain.domain.place(target)
+
+
+def _in_order(columns: Sequence[str], table: Table) -> list[str]:
+    """Those of a request in the policy's order: in whichever they are typed, it is the same model."""
+    known = list(table.policy.columns)
+    return sorted(columns, key=lambda name: known.index(name) if name in known else len(known))
 
 
 def _check_accounting(table: Table) -> None:

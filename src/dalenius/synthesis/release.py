@@ -26,6 +26,7 @@ class SyntheticTable:
 
     Attributes:
         stored: The model.
+        columns: The names of its columns, in the order in which they were asked for.
         left_out: Columns that could not be modelled, each with what must be declared.
         guarantee: `kind`, `epsilon`, `delta`, `unit`, `neighbors`.
         charge: `epsilon`, `delta`, `rho`, as charged.
@@ -36,6 +37,7 @@ class SyntheticTable:
     """
 
     stored: StoredModel
+    columns: tuple[str, ...]
     left_out: Mapping[str, str]
     guarantee: Mapping[str, Any]
     charge: Mapping[str, Any]
@@ -43,11 +45,6 @@ class SyntheticTable:
     free: bool
     receipt: Mapping[str, Any] | None
     notes: tuple[str, ...] = ()
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """The names of its columns."""
-        return tuple(each.name for each in self.stored.domain.columns)
 
     @property
     def rows(self) -> int:
@@ -63,7 +60,7 @@ class SyntheticTable:
         """
         import pyarrow as pa
 
-        return pa.table(self.stored.draw(rows, seed))
+        return pa.table(self.stored.draw(rows, seed)).select(self.columns)
 
     def write(self, target: Path | str, rows: int | None = None, *, seed: int | None = None) -> int:
         """Writes rows as csv or parquet, by the file's ending; returns how many. A file that is there is replaced."""
@@ -102,8 +99,12 @@ class SyntheticTable:
     def from_dict(cls, data: Mapping[str, Any]) -> SyntheticTable:
         """As `to_dict` wrote it."""
         found = Fields(data, "synthetic")
+        stored, columns = StoredModel.of_json(found.mapping("model")), found.texts("columns")
+        if sorted(columns) != sorted(stored.names):
+            raise found.wrong("columns")
         return cls(
-            StoredModel.of_json(found.mapping("model")),
+            stored,
+            columns,
             found.mapping("left_out"),
             found.mapping("guarantee"),
             found.mapping("charge"),

@@ -65,6 +65,11 @@ class StoredModel:
     model: Model
 
     @property
+    def names(self) -> tuple[str, ...]:
+        """The names of its columns."""
+        return tuple(each.name for each in self.domain.columns)
+
+    @property
     def rows(self) -> int:
         """How many rows the table has, by noisy count."""
         return max(0, round(self.model.rows))

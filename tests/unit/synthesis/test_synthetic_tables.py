@@ -84,10 +84,26 @@ def test_another_analyst_and_another_request_pay(people: Curator):
     people.analyst("ana").synthesize("people", epsilon=1.75, method="tree", columns=["sex", "age"])
     before = len(charges(people))
     assert not people.analyst("bob").synthesize("people", epsilon=1.75, method="tree", columns=["sex", "age"]).free
-    for other in ({"columns": ["age", "sex"]}, {"rows_per_unit": 1}, {"method": "histogram"}):
+    for other in ({"columns": ["age", "wave"]}, {"rows_per_unit": 1}, {"method": "histogram"}):
         asked: dict[str, Any] = {"columns": ["sex", "age"], "method": "tree", **other}
         assert not people.analyst("bob").synthesize("people", epsilon=1.75, **asked).free
     assert len(charges(people)) == before + 4
+
+
+def test_the_order_of_the_columns_is_free_and_kept(people: Curator):
+    ana = people.analyst("ana")
+    found = ana.synthesize("people", epsilon=1.75, method="tree", columns=["wave", "sex", "age"])
+    before = len(charges(people))
+    again = ana.synthesize("people", epsilon=1.75, method="tree", columns=["age", "wave", "sex"])
+    assert again.free and len(charges(people)) == before
+    assert found.columns == ("wave", "sex", "age") and again.columns == ("age", "wave", "sex")
+    rows = again.to_arrow(50, seed=3)
+    assert rows.column_names == ["age", "wave", "sex"]
+    assert rows.equals(found.to_arrow(50, seed=3).select(["age", "wave", "sex"]))
+    over = SyntheticTable.from_dict(again.to_dict())
+    assert over.to_arrow(50, seed=3).equals(rows)
+    with pytest.raises(InputError):
+        SyntheticTable.from_dict(again.to_dict() | {"columns": ["age", "wave", "note"]})
 
 
 @pytest.mark.parametrize("method", METHODS)
