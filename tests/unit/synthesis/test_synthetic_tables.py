@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import base64
 import re
+import tracemalloc
+import zlib
 from collections.abc import Iterator
 from datetime import date, datetime
 from fractions import Fraction
@@ -260,6 +263,32 @@ def test_a_model_of_another_format_is_not_guessed_at(people: Curator):
     for wrong in ({"format": "synthetic 2"}, {"model": {"form": "other"}}):
         with pytest.raises(InputError, match="cannot be read"):
             StoredModel.of_json(data | wrong)
+
+
+def test_a_model_takes_no_more_memory_than_its_shapes_say(people: Curator):
+    """A few bytes that unpack into gigabytes: refused before they do, as is a shape that asks for as much."""
+    data = people.analyst("ana").synthesize("people", epsilon=2.5, method="adaptive").stored.to_json()
+    zeros = base64.b64encode(zlib.compress(bytes(50_000_000))).decode()
+    for packed in (
+        {"shape": [3], "type": "<u1", "data": zeros},
+        {"shape": [2**31, 2**31], "type": "<u1", "data": zeros},
+        {"shape": [-1, -50_000_000], "type": "<u1", "data": zeros},
+        {"shape": [50_000_000], "type": "<u1", "data": zeros[:100] + "AAAA"},
+        {"shape": [1], "type": "<u1", "data": ""},
+    ):
+        tracemalloc.start()
+        with pytest.raises(InputError, match="cannot be read"):
+            StoredModel.of_json(data | {"model": data["model"] | {"weights": packed}})
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert peak < 20_000_000, packed["shape"]
+    wide = {"shape": [2], "type": "<u2", "data": base64.b64encode(zlib.compress(b"\0\0\xff\xff")).decode()}
+    view = {"columns": [0, 1], "groups": [wide, wide]}
+    with pytest.raises(InputError, match="numbers"):
+        StoredModel.of_json(data | {"model": data["model"] | {"views": [view]}})
+    columns = [each | ({"classes": 10**12} if each["name"] == "bmi" else {}) for each in data["columns"]]
+    with pytest.raises(InputError, match="numbers"):
+        StoredModel.of_json(data | {"columns": columns})
 
 
 def test_nothing_but_numbers_that_are_noise_depends_on_rows(tmp_path: Path):
