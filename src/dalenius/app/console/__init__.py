@@ -39,6 +39,7 @@ class PageInfo(NamedTuple):
 PAGES = {
     "/": PageInfo("Ask", "query_stats", (Role.ANALYST,)),
     "/workload": PageInfo("Many questions", "playlist_add_check", (Role.ANALYST,)),
+    "/synthesize": PageInfo("Synthetic rows", "dataset", (Role.ANALYST,)),
     "/protect": PageInfo("Protect", "shield", (Role.OWNER,)),
     "/publish": PageInfo("Publish rows", "table_rows", (Role.OWNER,)),
     "/budget": PageInfo("Budget", "savings", tuple(Role)),

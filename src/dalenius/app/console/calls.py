@@ -32,10 +32,11 @@ if TYPE_CHECKING:
     from dalenius.ledger.tokens import Role, Token
     from dalenius.queries.release import Release
     from dalenius.queries.workloads.release import WorkloadRelease
+    from dalenius.synthesis.release import SyntheticTable
 
 T = TypeVar("T")
 LAB = "the attack lab"  # which the API has not: `dalenius attack` is on everybody's own machine
-_PREVIEWS = frozenset({"POST /v1/preview", "POST /v1/workloads/preview"})
+_PREVIEWS = frozenset({"POST /v1/preview", "POST /v1/workloads/preview", "POST /v1/synthetic/preview"})
 REVOKE = "DELETE /v1/tokens/{id}"
 Waiting = Callable[[float | None], None]  # is told every second how many seconds are left, once that is known
 
@@ -78,6 +79,11 @@ async def ask_many(session: Session, sql: str, epsilon: float, waiting: Waiting)
     """Asks many questions at one price, in the same way."""
     asked = {"questions": sql, "epsilon": epsilon}
     return cast("WorkloadRelease", await _obtain(session, "POST /v1/workloads", "workload", asked, waiting))
+
+
+async def synthesize(session: Session, asked: Mapping[str, Any], waiting: Waiting) -> SyntheticTable:
+    """Makes a synthetic table, in the same way."""
+    return cast("SyntheticTable", await _obtain(session, "POST /v1/synthetic", "synthetic", asked, waiting))
 
 
 async def publish(session: Session, asked: Mapping[str, Any]) -> Published:

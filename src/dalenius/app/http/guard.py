@@ -32,6 +32,7 @@ CONSOLE = frozenset(
     {
         "/",
         "/workload",
+        "/synthesize",
         "/publish",
         "/sign-in",
         "/sign-out",
