@@ -30,6 +30,7 @@ _MODULES = {
     "limits": ("dalenius.owner.limits", "found limits of"),
     "workload": ("dalenius.queries.workloads.kind", "asked a workload of"),
     "synthetic": ("dalenius.synthesis.kind", "made a synthetic table of"),
+    "comparison": ("dalenius.synthesis.comparison_kind", "compared a synthetic table with"),
     "publication": ("dalenius.anonymity.publishing", "published rows of"),
 }
 _MADE: dict[str, Kind] = {}

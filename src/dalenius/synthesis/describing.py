@@ -77,7 +77,8 @@ def label(column: Modelled, low: int, high: int) -> str:
     """What some neighbouring codes mean: a key, or the values from one to another."""
     inside = column.column
     if inside.keys:
-        return "/".join(str(each) for each in inside.keys[low:high])
+        ends = [str(inside.keys[low]), str(inside.keys[high - 1])]
+        return ends[0] if high - low == 1 else " to ".join(ends)
     edges = np.linspace(inside.lower, inside.upper, inside.classes + 1)
     first, last = edges[low], edges[high]
     if inside.whole and column.kind is not Kind.DATETIME:  # the last class ends one above the last whole number

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from dalenius.accounting.events import Zcdp
 from dalenius.accounting.guarantees import ZCDP
 from dalenius.errors import InputError, NotAllowedError, UnknownTableError
+from dalenius.ledger.requests import WHOLE
 from dalenius.ledger.suspensions import LATE
 from dalenius.measuring import pace
 from dalenius.measuring.batches import MOST_ROWS
@@ -30,6 +31,7 @@ from dalenius.releasing.leaving import Leaving
 from dalenius.releasing.opened import Opened, check_open, tables_of
 from dalenius.releasing.pacing import Pace
 from dalenius.releasing.snapshot import Snapshot
+from dalenius.releasing.stored import kind_named
 from dalenius.synthesis.methods import Method, method_of
 from dalenius.synthesis.policy_domain import PolicyDomain, domain_of
 from dalenius.synthesis.request import SynthesisAsk
@@ -40,7 +42,10 @@ from dalenius.tables.mistakes import nearest
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from dalenius.ledger.budgets import Budget
+    from dalenius.ledger.receipts import Receipt
     from dalenius.ledger.requests import Answered
+    from dalenius.measuring.expressions import Expression
     from dalenius.measuring.plan import Table
     from dalenius.releasing.leaving import Asker, Look
     from dalenius.synthesis.release import SyntheticTable
@@ -99,6 +104,49 @@ class SyntheticKind(Kind):
 
 
 KIND = SyntheticKind()
+
+
+def again(asker: Asker, release: str) -> SyntheticTable:
+    """A synthetic table that this asker has paid for, by the number of its release. Nothing is charged."""
+    from dalenius.synthesis.release import SyntheticTable
+
+    found = model_of(asker, release)
+    dataset = found.receipt.dataset
+    budget = asker.ledger.budget(dataset)
+    return SyntheticTable(
+        found.stored,
+        found.stored.names,
+        {},
+        _guarantee(budget, budget.unit, found.stored.epsilon),
+        {"epsilon": 0.0, "delta": 0.0, "rho": 0.0},
+        asker.remaining(dataset, found.periods),
+        True,
+        found.receipt.to_dict(),
+        asker.warnings(dataset),
+    )
+
+
+@dataclass(frozen=True)
+class Paid:
+    """A model that was paid for: its bytes, what they are, the proof of its charge, and the periods that paid."""
+
+    content: bytes
+    stored: StoredModel
+    receipt: Receipt
+    periods: tuple[str, ...]
+
+
+def model_of(asker: Asker, release: str) -> Paid:
+    """A model that this asker has paid for, by the number of its release; another's is not told from none."""
+    receipt = asker.ledger.receipt(release, asker.name)
+    charge, content = asker.ledger.content(receipt)
+    if kind_named(charge) != SYNTHETIC:
+        raise InputError(
+            "This release is no synthetic table.",
+            why="A release of another kind has that number.",
+            fix="Take the id of a synthetic table's receipt.",
+        )
+    return Paid(content, StoredModel.read(content), receipt, tuple(charge.get("periods") or (WHOLE,)))
 
 
 @dataclass(frozen=True)
@@ -195,8 +243,9 @@ class Planned:
         """
         noise.fresh_key()
         rho = self.cost(look.epsilon).rho
-        where = within_periods(self.table, self.periods)
-        codes, weights = read_rows(self.table, self.domain, where, self.limit, look.engine, look.salt, look.seconds)
+        codes, weights = read_rows(
+            self.table, self.domain, self.where, self.limit, look.engine, look.salt, look.seconds
+        )
         measurer = UnitMeasurer(self.domain.domain, codes, weights, self.limit, Fraction(rho))
         model = self.method.fit(measurer, self.ask.target)
         name = self.table.policy.name
@@ -204,13 +253,16 @@ class Planned:
 
     def times(self, speed: float) -> Times:
         """When it leaves: a function of public things alone."""
+        columns, sizes = len(self.domain.columns), [each.column.size for each in self.domain.columns]
+        pairs = (sum(sizes) ** 2 - sum(each**2 for each in sizes)) / 2_000_000
+        return self.times_of(columns + self.method.tables(columns), self.method.seconds * max(1.0, pairs), speed)
+
+    def times_of(self, counted: float, more: float, speed: float) -> Times:
+        """When something leaves that reads these columns and counts so many tables; ``more``: seconds for the rest."""
         tables = list(self.table.relation.tables())
         counts = [each.found.row_count if each.found is not None else 0 for each in tables]
         rows = sum(size_class(each if each > 0 else UNKNOWN) for each in counts) / 1_000_000
-        columns, sizes = len(self.domain.columns), [each.column.size for each in self.domain.columns]
-        pairs = (sum(sizes) ** 2 - sum(each**2 for each in sizes)) / 2_000_000
-        tabled = columns + self.method.tables(columns)
-        seconds = FIXED + rows * (_READ * columns + _COUNT * tabled) + self.method.seconds * max(1.0, pairs)
+        seconds = FIXED + rows * (_READ * len(self.domain.columns) + _COUNT * counted) + more
         declared = [each.policy.time.answer for each in tables if each.policy.time.answer is not None]
         caps = [each.policy.time.cap for each in tables if each.policy.time.cap is not None]
         least = max(declared, default=pace.ANSWER)
@@ -221,27 +273,44 @@ class Planned:
         answer = math.ceil(least / _GRID - 1e-9) * _GRID
         return Times(answer, max(2 * answer, min(caps, default=pace.CAP)))
 
+    @property
+    def where(self) -> Expression:
+        """Which rows are read: those of the periods that pay."""
+        return within_periods(self.table, self.periods)
+
+    @property
+    def paying(self) -> tuple[str, ...]:
+        """The periods that pay."""
+        return paying_periods(self.table, self.periods)
+
+    @property
+    def late(self) -> int:
+        """After how many late releases an analyst is suspended."""
+        found = (each.policy.time.late for each in self.table.relation.tables())
+        return min((each for each in found if each is not None), default=LATE)
+
     def guarantee(self, epsilon: float) -> dict[str, Any]:
         """What holds of the model, and of all rows from it."""
-        budget = self.table.budget
-        unit = ", ".join([*self.table.unit, *([budget.period] if budget.period else [])])
-        return {
-            "kind": "approx",
-            "epsilon": epsilon,
-            "delta": budget.delta,
-            "unit": unit,
-            "neighbors": budget.neighbors.value,
-        }
+        return _guarantee(self.table.budget, ", ".join(self.table.unit), epsilon)
+
+
+def _guarantee(budget: Budget, unit: str, epsilon: float) -> dict[str, Any]:
+    return {
+        "kind": "approx",
+        "epsilon": epsilon,
+        "delta": budget.delta,
+        "unit": ", ".join([unit, *([budget.period] if budget.period else [])]),
+        "neighbors": budget.neighbors.value,
+    }
 
 
 def leaving_of(asker: Asker, ask: SynthesisAsk) -> Leaving:
     """What is about to leave, planned and priced without the data."""
     opened = Opened.of(asker)
-    planned = Planned.of(_table(asker, ask.table, opened), ask)
+    planned = Planned.of(table_named(asker, ask.table, opened), ask)
     check_open(asker, *planned.table.reads)
     _check_time(planned)
     snapshot = Snapshot.of(planned.table, opened.versions)
-    late = [each.policy.time.late for each in planned.table.relation.tables()]
     epsilon = float(ask.epsilon)
     return Leaving(
         SYNTHETIC,
@@ -249,10 +318,10 @@ def leaving_of(asker: Asker, ask: SynthesisAsk) -> Leaving:
         planned.key(snapshot.data_version),
         epsilon,
         planned.event(epsilon),
-        Pace(planned.times, planned.times(1.0).cap, min((each for each in late if each is not None), default=LATE)),
+        Pace(planned.times, planned.times(1.0).cap, planned.late),
         planned.look,
         asked=f"A synthetic table of {ask.table}: {', '.join(each.name for each in planned.domain.columns)}",
-        periods=paying_periods(planned.table, planned.periods),
+        periods=planned.paying,
         plan=planned,
     )
 
@@ -267,7 +336,8 @@ def _check_time(planned: Planned) -> None:
         )
 
 
-def _table(asker: Asker, name: str, opened: Opened) -> Table:
+def table_named(asker: Asker, name: str, opened: Opened) -> Table:
+    """A table that this analyst may ask about."""
     tables = tables_of(asker, opened.versions, opened.budgets)
     found = {each.lower(): each for each in tables}.get(name.lower())
     if found is None:

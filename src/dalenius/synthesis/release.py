@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dalenius._fields import Fields
+from dalenius.errors import InputError
 from dalenius.releasing.targets import check_target, unwritable
 from dalenius.synthesis.stored import StoredModel
 
@@ -113,6 +114,17 @@ class SyntheticTable:
             found.mapping("receipt") if "receipt" in found else None,
             found.texts("notes"),
         )
+
+
+def release_id(release: SyntheticTable | str) -> str:
+    """The number of a release: its own, or that of a synthetic table."""
+    if isinstance(release, str):
+        return release
+    if release.receipt is None:
+        raise InputError(
+            "This synthetic table has no receipt.", why="It was not asked for here.", fix="Give the id of its receipt."
+        )
+    return str(release.receipt["id"])
 
 
 def _write(table: pa.Table, target: Path) -> None:

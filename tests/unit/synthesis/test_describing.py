@@ -47,7 +47,7 @@ def test_labels_and_values_agree():
     column = modelled(Declared("x", Kind.INTEGER, Bounds(-7, 400)))
     codes = np.repeat(np.arange(column.column.classes), 50)
     values = column.values(codes, np.random.default_rng(0)).to_pylist()
-    for code, value in zip(codes, values, strict=True):
+    for code, value in zip(codes.tolist(), values, strict=True):
         low, high = label(column, code, code + 1).split(" to ")
         assert int(low) <= value <= int(high)
 

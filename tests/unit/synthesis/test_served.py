@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +11,7 @@ from tests.serving import serving
 from tests.unit.synthesis.made import curator_of, some_rows
 
 from dalenius import connect
+from dalenius.app.http.reference import OBJECTS
 
 
 def test_a_server_gives_the_model_that_the_curator_would(tmp_path: Path):
@@ -23,3 +26,26 @@ def test_a_server_gives_the_model_that_the_curator_would(tmp_path: Path):
     assert here.free and here.stored.content() == found.stored.content()
     assert found.to_arrow(100, seed=1).equals(here.to_arrow(100, seed=1))
     assert found.write(tmp_path / "rows.csv", 7) == 7
+
+
+def test_a_server_compares_as_the_curator_would(tmp_path: Path):
+    curator = curator_of(tmp_path, some_rows(40))
+    with serving(tmp_path / "home") as server:
+        remote = connect(server.url, server.token("analyst", "ana", trusted=True))
+        made = remote.synthesize("people", epsilon=1.0, method="tree", columns=["sex", "age", "wave"])
+        expected = remote.preview_comparison(made, epsilon=0.5, predict="sex")
+        found = remote.compare_synthetic(made, epsilon=0.5, predict="sex")
+        assert not found.free and remote.compare_synthetic(made, epsilon=0.4, predict="sex").free
+        id_ = made.receipt["id"]  # type: ignore[index]
+        assert remote.synthetic(id_).to_arrow(9, seed=1).equals(made.to_arrow(9, seed=1))
+        with closing(server.analyst("ana", trusted=True)) as client:
+            asked = {"release": id_, "epsilon": 0.5, "predict": "sex"}
+            for route in ("/v1/synthetic/compare", "/v1/synthetic/compare/preview"):
+                said = re.findall(r"`(\w+)`", re.sub(r":[^;]*", "", OBJECTS[f"POST {route}"]))
+                assert set(said) == set(client.post(route, asked).json)
+        with closing(server.analyst("bob", trusted=True)) as other:
+            assert other.get(f"/v1/synthetic/{id_}").status == 404
+            assert other.post("/v1/synthetic/compare", asked).status == 404
+    here = curator.analyst("ana").compare_synthetic(made, epsilon=0.5, predict="sex")
+    assert here.free and here.ways == found.ways and here.prediction == found.prediction
+    assert expected.margins["1"] > 0

@@ -118,6 +118,24 @@ class AskSyntheticIn(SyntheticIn):
     )
 
 
+class ComparisonIn(_Given):
+    """Which synthetic table is compared with the real one, and the price."""
+
+    release: Annotated[str, Field(min_length=1, max_length=200)] = Field(
+        description="The id of the synthetic table's receipt."
+    )
+    epsilon: float = Field(description="The price.", examples=[0.1])
+    predict: str | None = Field(None, description="A column that a classifier is to predict in real rows.")
+
+
+class CompareIn(ComparisonIn):
+    """The same, to be done."""
+
+    idempotency_key: Annotated[str, Field(min_length=1, max_length=200)] | None = Field(
+        None, description="The same key is charged once, however often the request is sent."
+    )
+
+
 class ObtainIn(_Given):
     """A release of some kind."""
 

@@ -63,6 +63,9 @@ WITH_IDS = {
     "GET /v1/jobs/{id}/events",
     "GET /v1/publications/{name}",
     "GET /v1/releases/{id}",
+    "GET /v1/synthetic/{id}",
+    "POST /v1/synthetic/compare",
+    "POST /v1/synthetic/compare/preview",
     "POST /v1/releases/{kind}",
 }
 NOT_JSON = {"GET /metrics", "DELETE /v1/datasets/{dataset}/analysts/{analyst}"}

@@ -9,11 +9,12 @@ from starlette.responses import Response
 
 from dalenius.app.http.responses import PROBLEMS, answer
 from dalenius.app.http.routes.asking import LATER, obtain_release, preview_while_there
-from dalenius.app.http.schemas import AskSyntheticIn, SyntheticIn
+from dalenius.app.http.schemas import AskSyntheticIn, CompareIn, ComparisonIn, SyntheticIn
 from dalenius.app.http.service import ByAnalyst
 
 router = APIRouter(prefix="/v1", tags=["synthetic"])
 KIND = "synthetic"
+COMPARISON = "comparison"
 
 
 @router.post("/synthetic", response_model=dict[str, Any], responses=LATER)
@@ -39,3 +40,27 @@ async def preview(caller: ByAnalyst, body: SyntheticIn, request: Request) -> Res
         return answer(found.to_dict())
 
     return await preview_while_there(caller, request, work)
+
+
+@router.post("/synthetic/compare", response_model=dict[str, Any], responses=LATER)
+async def compare(caller: ByAnalyst, body: CompareIn, request: Request) -> Response:
+    """Compares a synthetic table of this analyst with the real one: charged before the data is looked at."""
+    given = body.model_dump(exclude={"idempotency_key"})
+    return await obtain_release(caller, COMPARISON, given, body.idempotency_key, request)
+
+
+@router.post("/synthetic/compare/preview", response_model=dict[str, Any], responses=PROBLEMS)
+async def preview_comparison(caller: ByAnalyst, body: ComparisonIn, request: Request) -> Response:
+    """The expected margins of a comparison, for nothing. Never touches the data."""
+
+    def work() -> Response:
+        found = caller.analyst.preview_comparison(body.release, epsilon=body.epsilon, predict=body.predict)
+        return answer(found.to_dict())
+
+    return await preview_while_there(caller, request, work)
+
+
+@router.get("/synthetic/{id}", response_model=dict[str, Any], responses=PROBLEMS)
+async def synthetic(caller: ByAnalyst, id: str) -> Response:  # noqa: A002 (its name in the path)
+    """A synthetic table that this analyst has paid for, with its model. Costs nothing."""
+    return await caller.service.run(lambda: answer(caller.analyst.synthetic(id).to_dict()))
