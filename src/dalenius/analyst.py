@@ -154,6 +154,10 @@ class Asking(Protocol):
         """How far a synthetic table is from the real one; charged before the data is looked at."""
         ...
 
+    def comparisons(self, release: SyntheticTable | str) -> list[Comparison]:
+        """What was paid for of comparisons of a synthetic table, newest first, for nothing."""
+        ...
+
     def obtain(self, kind: str, request: Any, *, idempotency_key: str | None = None) -> Shown:
         """A release of any kind."""
         ...
@@ -400,6 +404,17 @@ class Analyst:
 
         ask = ComparisonAsk(release_id(release), epsilon, predict)
         return cast("Comparison", self.obtain(COMPARISON, ask, idempotency_key=idempotency_key))
+
+    def comparisons(self, release: SyntheticTable | str) -> list[Comparison]:
+        """The comparisons of a synthetic table that were paid for before, newest first. Nothing is charged for that.
+
+        Args:
+            release: The synthetic table, or the id of its receipt.
+        """
+        from dalenius.synthesis.comparison_kind import comparisons
+        from dalenius.synthesis.release import release_id
+
+        return comparisons(self._asker, release_id(release))
 
     def obtain(self, kind: str, request: Any, *, idempotency_key: str | None = None) -> Shown:
         """A release of any kind: charged once, the same again is free.

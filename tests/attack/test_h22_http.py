@@ -38,6 +38,8 @@ ROLES = {
     ("POST", "/v1/synthetic/compare"): ANALYST,
     ("POST", "/v1/synthetic/compare/preview"): ANALYST,
     ("GET", "/v1/synthetic/{id}"): ANALYST,
+    ("GET", "/v1/synthetic/{id}/comparisons"): ANALYST,
+    ("GET", "/v1/synthetic/{id}/report"): ANALYST,
     ("GET", "/v1/jobs/{id}"): ASKING,
     ("GET", "/v1/jobs/{id}/events"): ASKING,
     ("GET", "/v1/history"): ANALYST,

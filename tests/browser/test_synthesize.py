@@ -61,6 +61,37 @@ def test_rows_are_chosen_priced_made_and_taken_away(opened, maker: Server):
     assert not wrong
 
 
+def test_what_the_rows_are_worth_is_compared_at_a_price_and_reported(opened, maker: Server):
+    page = opened()
+    sign_in(page, maker, maker.token("analyst", "bob", trusted=True))
+    page.goto(f"{maker.url}/synthesize")
+    slide(page, "Price of all of it, epsilon", *["PageUp"] * 5)
+    page.get_by_role("button", name="Make the rows").click()
+    worth = page.get_by_role("region", name="What the rows are worth")
+    worth.get_by_role("button", name="Show the report").click(timeout=60_000)
+    report = worth.locator(".report")
+    expect(report).to_contain_text("It has not been compared", timeout=60_000)
+    expect(report.get_by_role("img", name="Synthetic rows by sex")).to_be_visible()
+    worth.get_by_label("Column that a classifier is to predict").click()
+    page.get_by_role("option", name="région").click()
+    slide(page, "Price of the comparison, epsilon", *["PageUp"] * 6)
+    worth.get_by_role("button", name="Compare").click()
+    expect(worth.get_by_text(re.compile(r"^Error of tables of two columns: 0\.\d+ ± 0\.\d+"))).to_be_visible(
+        timeout=60_000
+    )
+    expect(worth.get_by_text(re.compile("^A classifier learned from the synthetic rows is right"))).to_be_visible()
+    worth.get_by_role("button", name="Show the report").click()
+    expect(report).to_contain_text("Predicting région", timeout=60_000)
+    wrong = looked_at(page, "analyst-synthesize-report")
+    with page.expect_download() as download:
+        worth.get_by_role("button", name="Download the report").click()
+    told = Path(download.value.path()).read_text()
+    assert "How far it is from the real table" in told and "<script" not in told
+    worth.get_by_role("button", name="Compare").click()
+    expect(worth.get_by_text("free: paid for before")).to_be_visible(timeout=60_000)
+    assert not wrong
+
+
 def test_what_cannot_be_made_says_why(opened, maker: Server):
     page = opened()
     sign_in(page, maker, maker.token("analyst", "bob", trusted=True))
@@ -83,6 +114,9 @@ def test_one_who_waits_is_told_how_long(opened, maker: Server):
     page = opened()
     sign_in(page, maker, maker.token("analyst", "bob"))
     page.goto(f"{maker.url}/synthesize")
+    page.get_by_label("Method").click()
+    page.get_by_role("option", name="histogram: each column by itself").click()
+    expect(page.get_by_text("made by histogram")).to_be_visible()
     expect(page.get_by_text(re.compile(r"^Ready \d+ s after you ask"))).to_be_visible()
     page.get_by_role("button", name="Make the rows").click()
     expect(page.get_by_role("progressbar")).to_be_visible()

@@ -7,7 +7,7 @@ import pytest
 from dalenius import Analyst, Asking, RemoteAnalyst
 
 ASKS = ("preview", "explain", "ask", "preview_many", "ask_many", "preview_synthetic", "synthesize", "synthetic")
-METHODS = (*ASKS, "preview_comparison", "compare_synthetic", "obtain", "releases", "budget", "history")
+METHODS = (*ASKS, "preview_comparison", "compare_synthetic", "comparisons", "obtain", "releases", "budget", "history")
 
 
 @pytest.mark.parametrize("method", METHODS)

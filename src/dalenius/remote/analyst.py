@@ -270,6 +270,17 @@ class RemoteAnalyst:
         body = wire.comparison_body(release, epsilon, predict)
         return self._settled("/v1/synthetic/compare", body, idempotency_key, Comparison.from_dict)
 
+    def comparisons(self, release: SyntheticTable | str) -> list[Comparison]:
+        """The comparisons of a synthetic table that were paid for before, newest first. As `Analyst.comparisons`."""
+        from dalenius.synthesis.comparison_release import Comparison
+        from dalenius.synthesis.release import release_id
+
+        path = f"/v1/synthetic/{quote_part(release_id(release))}/comparisons"
+        found = self._calls.found("GET", path)
+        return self._calls.read(
+            found, lambda data: list(map(Comparison.from_dict, Fields(data, "list").each("comparisons", dict)))
+        )
+
     def obtain(self, kind: str, request: Any, *, idempotency_key: str | None = None) -> Shown:
         """A release of any kind, as `Analyst.obtain`. A lost one is asked for again, and is not charged again."""
         wish = request.to_json() if hasattr(request, "to_json") else request

@@ -15,16 +15,17 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from dalenius.accounting import parameters
 from dalenius.errors import InputError
+from dalenius.ledger.requests import key_stored
 from dalenius.mechanisms import noise
 from dalenius.releasing.kinds import Kind
-from dalenius.releasing.leaving import Leaving, is_paid
+from dalenius.releasing.leaving import Leaving, is_paid, own_charges, own_releases
 from dalenius.releasing.opened import Opened, check_open
 from dalenius.releasing.pacing import Pace
 from dalenius.releasing.snapshot import Snapshot
 from dalenius.synthesis.comparison import FORMAT, Compared, compare
 from dalenius.synthesis.comparison_release import Comparison, ComparisonPreview
 from dalenius.synthesis.describing import drawn
-from dalenius.synthesis.kind import Planned, model_of, table_named
+from dalenius.synthesis.kind import Planned, guarantee_of, model_of, table_named
 from dalenius.synthesis.predicting import check_predictable
 from dalenius.synthesis.request import SynthesisAsk
 from dalenius.synthesis.rows import UnitMeasurer, read_rows
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 
 COMPARISON = "comparison"
 _KNOWN = ("release", "epsilon", "predict")
+_LATEST, _READ = 2_000, 50  # charges that are looked through, and comparisons that are read
 _DRAW, _LEARN = 0.5, 0.3  # seconds: to draw and count the synthetic rows, and for each column to learn from them
 
 
@@ -211,6 +213,23 @@ def leaving_of(asker: Asker, ask: ComparisonAsk) -> Leaving:
         periods=base.paying,
         plan=planned,
     )
+
+
+def comparisons(asker: Asker, release: str) -> list[Comparison]:
+    """What this asker has paid for of comparisons of a model, newest first. Nothing is charged."""
+    dataset, ledger = model_of(asker, release).receipt.dataset, asker.ledger
+    budget, nothing = ledger.budget(dataset), {"epsilon": 0.0, "delta": 0.0, "rho": 0.0}
+    latest = own_charges(asker, dataset, _LATEST)
+    charges = [each for each in latest if each.key.startswith(key_stored(COMPARISON, "", each.epoch))][:_READ]
+    found = []
+    for charge, answered in zip(charges, own_releases(asker, charges), strict=True):
+        content = KIND.read(answered.content)
+        if content["release"] == release:
+            guarantee = guarantee_of(budget, budget.unit, charge.epsilon)
+            remaining = asker.remaining(dataset, charge.periods)
+            receipt, notes = answered.receipt.to_dict(), asker.warnings(dataset)
+            found.append(Comparison.of_content(content, guarantee, nothing, remaining, True, receipt, notes))
+    return found
 
 
 def preview(asker: Asker, ask: ComparisonAsk) -> ComparisonPreview:

@@ -24,6 +24,7 @@ SEED = 1  # what is told of a model is told of the same rows each time
 MOST_DRAWN = 200_000  # rows, from which it is told
 ABSENT = "no value"
 _REST = "others"
+_DAY = len("2025-01-01")
 _EPOCH = datetime.fromisoformat("1970-01-01")
 
 
@@ -84,7 +85,10 @@ def label(column: Modelled, low: int, high: int) -> str:
     if inside.whole and column.kind is not Kind.DATETIME:  # the last class ends one above the last whole number
         first, last = np.ceil(first), max(np.ceil(first), np.ceil(last) - 1)
     ends = [_written(column.kind, each) for each in (first, last)]
-    return ends[0] if ends[0] == ends[1] else f"{ends[0]} to {ends[1]}"
+    if ends[0] == ends[1]:
+        return ends[0]
+    same_day = column.kind is Kind.DATETIME and ends[0][:_DAY] == ends[1][:_DAY]
+    return f"{ends[0]} to {ends[1][_DAY + 1 :] if same_day else ends[1]}"
 
 
 def _written(kind: Kind, value: float) -> str:

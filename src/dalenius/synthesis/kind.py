@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -32,10 +32,11 @@ from dalenius.releasing.opened import Opened, check_open, tables_of
 from dalenius.releasing.pacing import Pace
 from dalenius.releasing.snapshot import Snapshot
 from dalenius.releasing.stored import kind_named
+from dalenius.synthesis.fitting import Remembering, fits
 from dalenius.synthesis.methods import Method, method_of
 from dalenius.synthesis.policy_domain import PolicyDomain, domain_of
 from dalenius.synthesis.request import SynthesisAsk
-from dalenius.synthesis.rows import Limit, UnitMeasurer, read_rows
+from dalenius.synthesis.rows import Limit, read_rows
 from dalenius.synthesis.stored import FORMAT, StoredModel
 from dalenius.tables.mistakes import nearest
 
@@ -117,7 +118,7 @@ def again(asker: Asker, release: str) -> SyntheticTable:
         found.stored,
         found.stored.names,
         {},
-        _guarantee(budget, budget.unit, found.stored.epsilon),
+        guarantee_of(budget, budget.unit, found.stored.epsilon),
         {"epsilon": 0.0, "delta": 0.0, "rho": 0.0},
         asker.remaining(dataset, found.periods),
         True,
@@ -246,10 +247,11 @@ class Planned:
         codes, weights = read_rows(
             self.table, self.domain, self.where, self.limit, look.engine, look.salt, look.seconds
         )
-        measurer = UnitMeasurer(self.domain.domain, codes, weights, self.limit, Fraction(rho))
+        measurer = Remembering(self.domain.domain, codes, weights, self.limit, Fraction(rho))
         model = self.method.fit(measurer, self.ask.target)
         name = self.table.policy.name
-        return StoredModel(name, self.method.name, look.epsilon, rho, self.limit.rows, self.domain, model).content()
+        found = StoredModel(name, self.method.name, look.epsilon, rho, self.limit.rows, self.domain, model)
+        return replace(found, measured=fits(found, measurer.measured)).content()
 
     def times(self, speed: float) -> Times:
         """When it leaves: a function of public things alone."""
@@ -291,10 +293,11 @@ class Planned:
 
     def guarantee(self, epsilon: float) -> dict[str, Any]:
         """What holds of the model, and of all rows from it."""
-        return _guarantee(self.table.budget, ", ".join(self.table.unit), epsilon)
+        return guarantee_of(self.table.budget, ", ".join(self.table.unit), epsilon)
 
 
-def _guarantee(budget: Budget, unit: str, epsilon: float) -> dict[str, Any]:
+def guarantee_of(budget: Budget, unit: str, epsilon: float) -> dict[str, Any]:
+    """What holds of something that cost ``epsilon``."""
     return {
         "kind": "approx",
         "epsilon": epsilon,

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dalenius.errors import InputError
+from dalenius.synthesis.fitting import Fit
 from dalenius.synthesis.generators.adaptive import PoolModel
 from dalenius.synthesis.generators.histogram import IndependentModel
 from dalenius.synthesis.generators.privbayes import NetworkModel
@@ -56,6 +57,7 @@ class StoredModel:
         limit: So many rows of one unit counted in full.
         domain: What the codes mean.
         model: Draws rows of codes.
+        measured: The noisy tables that it was made from, and how well it fits them.
     """
 
     table: str
@@ -65,6 +67,7 @@ class StoredModel:
     limit: int
     domain: PolicyDomain
     model: Model
+    measured: tuple[Fit, ...] = ()
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -95,6 +98,7 @@ class StoredModel:
             "limit": self.limit,
             "columns": self.domain.to_json(),
             "model": _model_json(self.model),
+            "measured": [each.to_json() for each in self.measured],
         }
 
     def content(self) -> bytes:
@@ -117,6 +121,7 @@ class StoredModel:
             data["limit"],
             domain,
             _model_of(data["model"]),
+            tuple(map(Fit.of_json, data.get("measured", ()))),
         )
 
     @classmethod

@@ -26,8 +26,8 @@ LABELS = [
     (Declared("x", Kind.DATE, Bounds(DAY("2024-01-01"), DAY("2026-12-31"))), ["2024-01-01 to 2024-02-04"], None),
     (
         Declared("x", Kind.DATETIME, Bounds(MOMENT("2025-01-01T00:00:00"), MOMENT("2025-01-01T15:59:59"))),
-        ["2025-01-01 00:00 to 2025-01-01 00:30"],
-        "2025-01-01 15:30 to 2025-01-01 16:00",
+        ["2025-01-01 00:00 to 00:30"],
+        "2025-01-01 15:30 to 16:00",
     ),
     (Declared("x", Kind.TEXT, keys=("a", "ü")), ["a", "ü"], "ü"),
     (Declared("x", Kind.BOOLEAN), ["False", "True"], "True"),

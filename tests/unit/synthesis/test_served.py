@@ -13,6 +13,8 @@ from tests.unit.synthesis.made import curator_of, some_rows
 from dalenius import connect
 from dalenius.app.http.reference import OBJECTS
 
+FREE = {"free": True, "charge": {"epsilon": 0.0, "delta": 0.0, "rho": 0.0}}
+
 
 def test_a_server_gives_the_model_that_the_curator_would(tmp_path: Path):
     curator = curator_of(tmp_path, some_rows(20))
@@ -46,6 +48,13 @@ def test_a_server_compares_as_the_curator_would(tmp_path: Path):
         with closing(server.analyst("bob", trusted=True)) as other:
             assert other.get(f"/v1/synthetic/{id_}").status == 404
             assert other.post("/v1/synthetic/compare", asked).status == 404
+            assert other.get(f"/v1/synthetic/{id_}/report").status == 404
+        assert [each.to_dict() for each in remote.comparisons(made)] == [found.to_dict() | FREE]
+        with closing(server.analyst("ana")) as client:
+            report = client.get(f"/v1/synthetic/{id_}/report").json
+            assert report["comparison"]["ways"] == found.to_dict()["ways"] and report["release"] == id_
+            page = client.get(f"/v1/synthetic/{id_}/report?format=html")
+            assert page.headers["content-security-policy"].endswith("sandbox") and b"Synthetic rows of" in page.content
     here = curator.analyst("ana").compare_synthetic(made, epsilon=0.5, predict="sex")
     assert here.free and here.ways == found.ways and here.prediction == found.prediction
     assert expected.margins["1"] > 0

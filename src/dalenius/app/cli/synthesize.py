@@ -3,29 +3,40 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from dalenius._numbers import count_of
 from dalenius.app.cli import server_option
 from dalenius.app.cli.ask import Who, analyst_of
 from dalenius.app.cli.frame import Frame, framed
-from dalenius.errors import Charge, DaleniusError, InputError
+from dalenius.app.cli.rows_option import working
+from dalenius.app.cli.synthesize_compare import compare_with_real, told_after, write_report
+from dalenius.errors import DaleniusError, InputError
 
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from dalenius.analyst import Asking
     from dalenius.synthesis.preview import SyntheticPreview
     from dalenius.synthesis.release import SyntheticTable
 
+_File = tuple[Path | None, Sequence[str]]  # and the endings that it may have
 Table = Annotated[str, typer.Argument(metavar="TABLE", help="A protected table.")]
 Epsilon = Annotated[float, typer.Option("--epsilon", metavar="E", help="The price of all of it.")]
 Output = Annotated[Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write the rows (csv or parquet).")]
 DryRun = Annotated[
     bool, typer.Option("--dry-run", help="Show what would be modelled and how noisy it would be. Charges nothing.")
 ]
-MethodName = Annotated[str, typer.Option("--method", metavar="M", help="The generator; auto takes the best there is.")]
+MethodName = Annotated[
+    str,
+    typer.Option(
+        "--method", metavar="M", help="auto (the best), adaptive, tree, histogram, marginals, mst, privbayes."
+    ),
+]
 Rows = Annotated[
     int | None, typer.Option("--rows", metavar="N", help="So many rows; as many as there are, by noisy count.")
 ]
@@ -38,6 +49,20 @@ Target = Annotated[
 PerUnit = Annotated[
     int | None,
     typer.Option("--rows-per-unit", metavar="N", help="So many rows of one unit count in full; the table's limit."),
+]
+Report = Annotated[
+    Path | None,
+    typer.Option("--report", metavar="FILE", help="What the rows are worth (html or json): private, as they are."),
+]
+Compare = Annotated[
+    bool,
+    typer.Option("--compare", help="Release how far the table that you have made is from the real one. E pays that."),
+]
+Predict = Annotated[
+    str | None,
+    typer.Option(
+        "--predict", metavar="C", help="With --compare: how well C is predicted by who learned from the rows."
+    ),
 ]
 Seed = Annotated[
     int | None, typer.Option("--seed", metavar="N", help="The same rows of the same model again. Nothing is less safe.")
@@ -62,6 +87,9 @@ def synthesize(
     target: Target = None,
     rows_per_unit: PerUnit = None,
     seed: Seed = None,
+    compare: Compare = False,
+    predict: Predict = None,
+    report: Report = None,
     dry_run: DryRun = False,
     server: server_option.Server = None,
     token_file: server_option.TokenFile = None,
@@ -70,37 +98,40 @@ def synthesize(
 
     Example: dalenius synthesize visits --analyst ana --epsilon 1 -o visits-synthetic.csv
     """
-    from dalenius.releasing.targets import check_target
     from dalenius.synthesis.release import FILES
     from dalenius.synthesis.stored import check_rows
 
-    # Whatever can be wrong with the file or the number of rows is found before anything is charged.
+    # Whatever can be wrong with the files or the number of rows is found before anything is charged.
     if rows is not None:
         check_rows(rows)
-    chosen = names_of(columns)
-    if output is None:
-        if not dry_run:
-            raise InputError("Where to?", why="The rows are written to a file.", fix="Give -o FILE.csv, or --dry-run.")
-    else:
-        check_target(output, FILES)
-    asker = analyst_of(frame, analyst, server, token_file)
+    _check_together(output, rows, seed, predict, compare=compare, dry_run=dry_run)
+    files: list[_File] = [(output, FILES), (report, (".html", ".json"))]
+    _check_files(files)
     asked: dict[str, Any] = {
         "epsilon": epsilon,
         "method": method,
-        "columns": chosen,
+        "columns": names_of(columns),
         "target": target,
         "rows_per_unit": rows_per_unit,
     }
+    asker = analyst_of(frame, analyst, server, token_file)
+    _check_apart(frame, asker, files)
+    if compare:
+        compare_with_real(frame, asker, table, asked, predict or target, report, dry_run=dry_run)
+        return
     if dry_run or output is None:
         expected = asker.preview_synthetic(table, **asked)
         frame.emit(expected.to_dict(), lambda console: _print_preview(console, expected))
         return
     began = time.monotonic()
-    frame.note("Charged first, then the rows are read and the model is fitted: it may take a while.")
-    found = asker.synthesize(table, **asked)
-    written = _write(found, output, rows, seed)
+    with working(frame, "Making the model"):
+        found = asker.synthesize(table, **asked)
+        written = _write(found, output, rows, seed)
+    frame.note(f"Wrote {count_of(written, 'row')} in {output}.")
+    if report is not None:
+        compared = asker.comparisons(found)
+        write_report(frame, report, found, compared[0] if compared else None)
     seconds = time.monotonic() - began
-    frame.note(f"Wrote {written:,} rows in {output}.")
 
     def human(console: Console) -> None:
         from dalenius.app.views.synthetic import print_synthetic
@@ -108,7 +139,47 @@ def synthesize(
         print_synthetic(console, found)
 
     data = {name: each for name, each in found.to_dict().items() if name != "model"}
-    frame.emit({**data, "written": written, "output": str(output), "seconds": round(seconds, 3)}, human)
+    beside = {"written": written, "output": str(output), "report": None if report is None else str(report)}
+    frame.emit({**data, **beside, "seconds": round(seconds, 3)}, human)
+
+
+def _check_together(
+    output: Path | None, rows: int | None, seed: int | None, predict: str | None, *, compare: bool, dry_run: bool
+) -> None:
+    """Options that mean nothing together are refused, not passed over."""
+    if compare and (output is not None or rows is not None or seed is not None):
+        raise InputError(
+            "--compare writes no rows.",
+            why="It says how far a synthetic table is from the real one.",
+            fix="Leave out -o, --rows and --seed; rows of a model that is paid for are free without --compare.",
+        )
+    if predict is not None and not compare:
+        raise InputError(
+            "--predict goes with --compare.",
+            why="How well a column is predicted is counted on real rows.",
+            fix="Add --compare; or give --target, for a model that is made to predict it.",
+        )
+    if output is None and not compare and not dry_run:
+        raise InputError("Where to?", why="The rows are written to a file.", fix="Give -o FILE.csv, or --dry-run.")
+
+
+def _check_files(files: Sequence[_File]) -> None:
+    from dalenius.releasing.targets import check_target
+
+    for file, endings in files:
+        if file is not None:
+            check_target(file, endings)
+
+
+def _check_apart(frame: Frame, asker: Asking, files: Sequence[_File]) -> None:
+    """Refuses to write over a protected table, or one file over another."""
+    from dalenius.analyst import Analyst
+    from dalenius.anonymity.places import check_apart
+    from dalenius.curator import Curator
+
+    written = [file for file, _ in files if file is not None]
+    if written:
+        check_apart([], written, Curator(frame.home).registry if isinstance(asker, Analyst) else None)
 
 
 def _print_preview(console: Console, expected: SyntheticPreview) -> None:
@@ -135,7 +206,4 @@ def _write(found: SyntheticTable, output: Path, rows: int | None, seed: int | No
     try:
         return found.write(output, rows, seed=seed)
     except DaleniusError as error:
-        error.charge = Charge(found.charge["epsilon"], found.charge["delta"])
-        error.why += " The model was made, and is stored."
-        error.fix += " Then ask the same again: it is free now."
-        raise
+        raise told_after(error, found.charge) from None

@@ -41,6 +41,8 @@ OBJECTS = {
     "`margin`; `left_out`, `rows`, `rows_per_unit`, `seconds`, `remaining`, `known`, `release` (the analyst's best of "
     "the same, or null), `notes`",
     "GET /v1/synthetic/{id}": "as `POST /v1/synthetic` gives it, `free`",
+    "GET /v1/synthetic/{id}/comparisons": "`comparisons`: of each what `POST /v1/synthetic/compare` gives",
+    "GET /v1/synthetic/{id}/report": "what [the report](synthesize.md#the-report) has; with `format=html` the document",
     "POST /v1/synthetic/compare": "`table`, `release`, `method`, `rows`, `rows_per_unit`; `ways`: of tables of 1, 2, 3 "
     "columns `columns`, `tables`, `of`, `error`, `margin`, `each`, `margin_each`; `prediction`: `column`, `classes`, "
     "`table`, `sigma`, `accuracy`, `margin`, `most_frequent`, `synthetic`, or null; `guarantee`, `charge`, "

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from rich.table import Table
 from rich.text import Text
@@ -16,10 +16,13 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
+    from dalenius.synthesis.comparison_release import Comparison, ComparisonPreview, Prediction
     from dalenius.synthesis.preview import SyntheticPreview
     from dalenius.synthesis.release import SyntheticTable
 
 _LONGEST = 4000  # characters of a note
+_WAYS = {1: "one column", 2: "two columns", 3: "three columns"}
+_ERROR = "An error is the L1 distance of shares, from 0 to 2."
 
 
 def print_synthetic(console: Console, found: SyntheticTable) -> None:
@@ -30,9 +33,7 @@ def print_synthetic(console: Console, found: SyntheticTable) -> None:
     _print_left_out(console, found.left_out)
     cost = "free: paid for before" if found.free else f"charged ε = {found.charge['epsilon']:g}"
     promise = promised(found.guarantee)
-    left = {who: rounded_down(each["epsilon"]) for who, each in found.remaining.items()}
-    rest = f"left: you ε ≤ {left['analyst']:g}, data set ε ≤ {left['dataset']:g}"
-    for line in (f"{cost} · {promise} · {rest}", limit_words(found)):
+    for line in (f"{cost} · {promise} · {_rest(found.remaining)}", limit_words(found)):
         console.print(Text(line, "dim"))
     for note in found.notes:
         console.print(Text(shown(note, _LONGEST), "bold yellow"))
@@ -40,25 +41,95 @@ def print_synthetic(console: Console, found: SyntheticTable) -> None:
 
 def print_synthetic_preview(console: Console, expected: SyntheticPreview) -> None:
     """What would be modelled, how noisy, and what is left to pay with."""
-    table = Table(box=None, padding=(0, 3, 0, 0), header_style="dim", pad_edge=False)
-    table.add_column("column", overflow="fold")
-    table.add_column("values", justify="right")
-    table.add_column("rows of each value", justify="right")
+    table = _grid(("column", "left"), ("values", "right"), ("rows of each value", "right"))
     for each in expected.columns:
         table.add_row(Text(shown(each.name)), f"{each.values:,}", f"± {each.margin:,.4g}")
     console.print(table)
     _print_left_out(console, expected.left_out)
-    left = {who: rounded_down(each["epsilon"]) for who, each in expected.remaining.items()}
     known = " · paid for before: free" if expected.known else ""
     rows = "" if expected.rows is None else f" of about {count_of(expected.rows, 'row')}"
     counted = f"{count_of(expected.rows_per_unit, 'row')} of one unit counted in full"
-    rest = f"left: you ε ≤ {left['analyst']:g}, data set ε ≤ {left['dataset']:g}"
     console.print(
         Text(f"ε = {expected.epsilon:g} for all{rows} · by {expected.method}: {expected.words}{known}", "dim")
     )
-    console.print(Text(f"95% margin for the added noise in single columns · {counted} · {rest}", "dim"))
+    console.print(
+        Text(f"95% margin for the added noise in single columns · {counted} · {_rest(expected.remaining)}", "dim")
+    )
     for note in expected.notes:
         console.print(Text(shown(note, _LONGEST), "bold yellow"))
+
+
+def print_comparison(console: Console, found: Comparison) -> None:
+    """How far the synthetic table is from the real one, what a classifier does, and what it cost."""
+    table = _grid(("tables of", "left"), ("compared", "right"), ("error", "right"), ("rows to be changed", "right"))
+    for way in found.ways:
+        count = f"{way.tables:,}" if way.tables == way.of else f"{way.tables:,} of {way.of:,}"
+        error = max(0.0, way.error)
+        table.add_row(_WAYS[way.columns], count, f"{error:.3f} ± {way.margin:.3f}", to_percent(error / 2))
+    console.print(table)
+    for line in _worst(found):
+        console.print(Text(line))
+    if found.prediction is not None:
+        for line in prediction_words(found.prediction):
+            console.print(Text(line))
+    cost = "free: paid for before" if found.free else f"charged ε = {found.charge['epsilon']:g}"
+    console.print(Text(f"{_ERROR} ± is the 95% margin for the added noise.", "dim"))
+    console.print(Text(f"{cost} · {promised(found.guarantee)} · {_rest(found.remaining)}", "dim"))
+    for note in found.notes:
+        console.print(Text(shown(note, _LONGEST), "bold yellow"))
+
+
+def print_comparison_preview(console: Console, expected: ComparisonPreview) -> None:
+    """How exact a comparison would be, and what is left to pay with."""
+    table = _grid(("tables of", "left"), ("error", "right"))
+    for way, margin in expected.margins.items():
+        table.add_row(_WAYS[int(way)], f"± {margin:.4f}")
+    console.print(table)
+    if expected.predict is not None:
+        console.print(Text(f"And how well {shown(expected.predict)} is predicted on real rows."))
+    known = " · paid for before: free" if expected.known else ""
+    console.print(Text(f"{_ERROR} ± is the 95% margin for the added noise.", "dim"))
+    console.print(Text(f"ε = {expected.epsilon:g} for all of it{known} · {_rest(expected.remaining)}", "dim"))
+    for note in expected.notes:
+        console.print(Text(shown(note, _LONGEST), "bold yellow"))
+
+
+def prediction_words(found: Prediction) -> list[str]:
+    """What a classifier does that was learned from synthetic rows."""
+    right = f"{to_percent(found.accuracy)} ± {to_percent(min(1.0, found.margin))}"
+    often = to_percent(found.most_frequent)
+    first = (
+        f"A classifier learned from the synthetic rows is right about {shown(found.column)} in {right} of the real ones"
+    )
+    lines = [f"{first}; who always says the most frequent class would be in {often}."]
+    if found.synthetic is not None:
+        lines.append(f"On synthetic rows that it was not learned from: {to_percent(found.synthetic)}.")
+    return lines
+
+
+def _worst(found: Comparison) -> list[str]:
+    """The tables that are furthest from the real ones, of those that are told one by one."""
+    lines = []
+    for way in found.ways:
+        worst = sorted(way.each or (), key=lambda each: -each["error"])[:3]
+        if worst and way.margin_each is not None:
+            told = ", ".join(
+                f"{shown(' and '.join(each['columns']), 80)} {max(0.0, each['error']):.3f}" for each in worst
+            )
+            lines.append(f"Largest errors of {_WAYS[way.columns]}: {told} (each ± {way.margin_each:.3f}).")
+    return lines
+
+
+def _grid(*columns: tuple[str, Literal["left", "right"]]) -> Table:
+    table = Table(box=None, padding=(0, 3, 0, 0), header_style="dim", pad_edge=False)
+    for name, justify in columns:
+        table.add_column(name, justify=justify, overflow="fold")
+    return table
+
+
+def _rest(remaining: Mapping[str, Any]) -> str:
+    left = {who: rounded_down(each["epsilon"]) for who, each in remaining.items()}
+    return f"left: you ε ≤ {left['analyst']:g}, data set ε ≤ {left['dataset']:g}"
 
 
 def promised(guarantee: Mapping[str, Any]) -> str:
@@ -70,8 +141,12 @@ def promised(guarantee: Mapping[str, Any]) -> str:
 
 def limit_words(found: SyntheticTable) -> str:
     """What one unit adds to the model, and what the rows do not say."""
-    most = count_of(found.stored.limit, "row")
-    return f"{most} of one unit counted in full, and more of them less each. The rows do not say whose they are."
+    return f"{limit_text(found.stored.limit)}. The rows do not say whose they are."
+
+
+def limit_text(rows: int) -> str:
+    """What one unit adds."""
+    return f"{count_of(rows, 'row')} of one unit counted in full, and more of them less each"
 
 
 def expected_words(expected: SyntheticPreview) -> str:

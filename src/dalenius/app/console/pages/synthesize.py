@@ -12,8 +12,8 @@ from nicegui import ui
 from dalenius._numbers import count_of, to_digits
 from dalenius.app.console import calls
 from dalenius.app.console.frame import attempt, card, empty, heading, on_a_page, over, page, trouble
-from dalenius.app.console.pages.ask import price_at, step_below
 from dalenius.app.console.parts.latest import Latest
+from dalenius.app.console.parts.prices import STEPS, price_at, step_below
 from dalenius.app.console.parts.progress import Progress
 from dalenius.app.console.parts.slider import Slider
 from dalenius.app.console.parts.synthetic import show_synthetic
@@ -29,7 +29,7 @@ from dalenius.synthesis.methods import AUTO, METHODS, method_of
 if TYPE_CHECKING:
     from dalenius.synthesis.preview import SyntheticPreview
 
-_STEPS, _FIRST = 100, 0.5
+_FIRST = 0.5
 _NO_TARGET = ""
 _ABOUT = (
     "Made-up rows that are like a table's: nobody is in them, and anybody may have them. What is measured is paid for "
@@ -90,7 +90,7 @@ class _Making:
             with ui.row().classes("w-full items-center gap-4"):
                 with ui.column().classes("gap-2").style("flex: 1 1 220px"):
                     self.price = ui.label().classes("text-weight-medium d-number").props("aria-live=polite")
-                    self.slider = Slider("Price of all of it, epsilon", _STEPS, step_below(_FIRST))
+                    self.slider = Slider("Price of all of it, epsilon", STEPS, step_below(_FIRST))
                     self.slider.on_value_change(self.preview)
                     with ui.row().classes("w-full justify-between d-muted text-caption"):
                         ui.label("costs less, less precise")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,18 +12,18 @@ from nicegui import ui
 from dalenius._numbers import count_of
 from dalenius.app.console.charts import shares
 from dalenius.app.console.frame import attempt, card, heading
+from dalenius.app.console.parts.worth import Worth
 from dalenius.app.views.synthetic import limit_words, promised
 from dalenius.queries.release import shown
-from dalenius.releasing.stored import read_release
 from dalenius.synthesis.describing import one_ways
-from dalenius.synthesis.release import SyntheticTable
+from dalenius.synthesis.release import release_id
 
 if TYPE_CHECKING:
     from dalenius.app.console.sessions import Session
+    from dalenius.synthesis.release import SyntheticTable
 
 SHOWN = 8  # rows of the table
 MOST_ROWS = 200_000  # of one download; `Analyst.synthesize` and the command line draw more
-_ROUTE = "GET /v1/releases/{id}"
 
 
 def show_synthetic(session: Session, found: SyntheticTable) -> None:
@@ -44,6 +45,7 @@ def show_synthetic(session: Session, found: SyntheticTable) -> None:
             ui.label(line).classes("d-muted text-caption")
         for note in found.notes:
             ui.label(shown(note, 2000)).classes("d-warn text-caption")
+    Worth(session, found).build()
 
 
 def _chart(found: SyntheticTable) -> None:
@@ -88,37 +90,42 @@ def _rows(found: SyntheticTable) -> None:
 
 def _take(session: Session, found: SyntheticTable) -> None:
     """Away with it: as many rows as wanted, as a file."""
-    about = {name: each for name, each in found.to_dict().items() if name != "model"}
+    taking = _Taking(session, release_id(found), found.stored.table, found.columns)
     with ui.row().classes("w-full items-center gap-3"):
         most = min(MOST_ROWS, max(1, found.rows))
         count = ui.number("Rows", value=most, min=1, max=MOST_ROWS, step=1, precision=0).props("outlined dense")
         count.style("max-width: 10rem")
         for words, form in (("CSV", "csv"), ("Parquet", "parquet")):
             button = ui.button(words, icon="download").props(f'outline no-caps aria-label="Download {words}"')
-            button.on_click(lambda form=form, button=button: _download(session, about, count.value, form, button))
+            button.on_click(lambda form=form, button=button: taking.download(count.value, form, button))
         ui.label(f"Rows are free, {MOST_ROWS:,} at a time here.").classes("d-muted text-caption")
 
 
-async def _download(session: Session, about: dict[str, Any], rows: object, form: str, button: ui.button) -> None:
-    """Draws rows from the model as it is stored: nothing is charged, whatever became of the table meanwhile."""
-    wanted = int(rows) if isinstance(rows, int | float) and 1 <= rows <= MOST_ROWS else None
-    if wanted is None:
-        ui.notify(f"Give a number of rows from 1 to {MOST_ROWS:,}.", type="negative")
-        return
-    name = f"{about['table']}-synthetic.{form}"
+@dataclass(frozen=True)
+class _Taking:
+    """Which rows are drawn: all that a page keeps of a synthetic table, so that a model takes no memory for it."""
 
-    def work() -> bytes:
-        ledger, token = session.service.curator.ledger, session.token
-        model = read_release(ledger, about["receipt"]["id"], token.analyst)["content"]
+    session: Session
+    release: str
+    table: str
+    columns: tuple[str, ...]
+
+    async def download(self, rows: object, form: str, button: ui.button) -> None:
+        """Draws rows from the model as it is stored: nothing is charged, whatever became of the table meanwhile."""
+        wanted = int(rows) if isinstance(rows, int | float) and 1 <= rows <= MOST_ROWS else None
+        if wanted is None:
+            ui.notify(f"Give a number of rows from 1 to {MOST_ROWS:,}.", type="negative")
+            return
+        button.disable()  # one at a time
+        try:
+            content = await attempt(self.session, "GET /v1/synthetic/{id}", lambda: self._drawn(wanted, form))
+            if content is not None:
+                ui.download.content(content, f"{self.table}-synthetic.{form}")
+        finally:
+            button.enable()
+
+    def _drawn(self, rows: int, form: str) -> bytes:
         with tempfile.TemporaryDirectory() as folder:
             file = Path(folder) / f"rows.{form}"
-            SyntheticTable.from_dict(about | {"model": model}).write(file, wanted)
+            replace(self.session.analyst.synthetic(self.release), columns=self.columns).write(file, rows)
             return file.read_bytes()
-
-    button.disable()  # one at a time
-    try:
-        content = await attempt(session, _ROUTE, work)
-        if content is not None:
-            ui.download.content(content, name)
-    finally:
-        button.enable()

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Request
-from starlette.responses import Response
+from fastapi import APIRouter, Query, Request
+from starlette.responses import HTMLResponse, Response
 
 from dalenius.app.http.responses import PROBLEMS, answer
 from dalenius.app.http.routes.asking import LATER, obtain_release, preview_while_there
+from dalenius.app.http.routes.ledger import OR_HTML
 from dalenius.app.http.schemas import AskSyntheticIn, CompareIn, ComparisonIn, SyntheticIn
 from dalenius.app.http.service import ByAnalyst
+from dalenius.app.report import SERVED
+from dalenius.app.report.synthetic import report_of
+from dalenius.app.report.synthetic_html import document
 
 router = APIRouter(prefix="/v1", tags=["synthetic"])
 KIND = "synthetic"
@@ -61,6 +65,35 @@ async def preview_comparison(caller: ByAnalyst, body: ComparisonIn, request: Req
 
 
 @router.get("/synthetic/{id}", response_model=dict[str, Any], responses=PROBLEMS)
-async def synthetic(caller: ByAnalyst, id: str) -> Response:  # noqa: A002 (its name in the path)
+async def synthetic(caller: ByAnalyst, id: str, request: Request) -> Response:  # noqa: A002 (its name in the path)
     """A synthetic table that this analyst has paid for, with its model. Costs nothing."""
-    return await caller.service.run(lambda: answer(caller.analyst.synthetic(id).to_dict()))
+    return await preview_while_there(caller, request, lambda: answer(caller.analyst.synthetic(id).to_dict()))
+
+
+@router.get("/synthetic/{id}/comparisons", response_model=dict[str, Any], responses=PROBLEMS)
+async def comparisons(caller: ByAnalyst, id: str, request: Request) -> Response:  # noqa: A002
+    """What this analyst has paid for of comparisons of a synthetic table, newest first. Costs nothing."""
+
+    def work() -> Response:
+        return answer({"comparisons": [each.to_dict() for each in caller.analyst.comparisons(id)]})
+
+    return await preview_while_there(caller, request, work)
+
+
+@router.get("/synthetic/{id}/report", response_model=dict[str, Any], responses={**PROBLEMS, 200: OR_HTML})
+async def report(
+    caller: ByAnalyst,
+    id: str,  # noqa: A002
+    request: Request,
+    form: Annotated[Literal["json", "html"], Query(alias="format")] = "json",
+) -> Response:
+    """What a synthetic table is worth, with the newest comparison of it: from what was paid for. Costs nothing."""
+
+    def work() -> Response:
+        found = report_of(caller.analyst, id)
+        if form == "json":
+            return answer(found.to_dict())
+        named = 'inline; filename="synthetic-report.html"'
+        return HTMLResponse(document(found), headers={"Content-Security-Policy": SERVED, "Content-Disposition": named})
+
+    return await preview_while_there(caller, request, work)

@@ -1,0 +1,81 @@
+"""`dalenius synthesize --compare`: how far a synthetic table is from the real one, for a price of its own; reports."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dalenius.app.cli.frame import Frame
+from dalenius.app.cli.rows_option import working
+from dalenius.errors import Charge, DaleniusError, InputError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from dalenius.analyst import Asking
+    from dalenius.synthesis.comparison_release import Comparison
+    from dalenius.synthesis.release import SyntheticTable
+
+
+def compare_with_real(
+    frame: Frame,
+    asker: Asking,
+    table: str,
+    asked: Mapping[str, Any],
+    predict: str | None,
+    report: Path | None,
+    *,
+    dry_run: bool,
+) -> None:
+    """Compares the model that the same options made; its own price is ``asked["epsilon"]``."""
+    epsilon = asked["epsilon"]
+    release = asker.preview_synthetic(table, **asked).release
+    if release is None:
+        raise InputError(
+            "There is no such synthetic table of yours.",
+            why="What is compared was made before, with the same columns, method and limits.",
+            fix="Make it first: the same without --compare, and with -o FILE.",
+        )
+    if dry_run:
+        expected = asker.preview_comparison(release, epsilon=epsilon, predict=predict)
+
+        def tell(console: Console) -> None:
+            from dalenius.app.views.synthetic import print_comparison_preview
+
+            print_comparison_preview(console, expected)
+
+        frame.emit(expected.to_dict(), tell)
+        return
+    made = None if report is None else asker.synthetic(release)
+    with working(frame, "Comparing with the real table"):
+        found = asker.compare_synthetic(release, epsilon=epsilon, predict=predict)
+    if report is not None and made is not None:
+        write_report(frame, report, made, found)
+
+    def human(console: Console) -> None:
+        from dalenius.app.views.synthetic import print_comparison
+
+        print_comparison(console, found)
+
+    frame.emit({**found.to_dict(), "report": None if report is None else str(report)}, human)
+
+
+def write_report(frame: Frame, target: Path, made: SyntheticTable, compared: Comparison | None) -> None:
+    """Writes it; a failure is told with what has been charged."""
+    from dalenius.app.report.synthetic import write_synthetic_report
+
+    try:
+        write_synthetic_report(target, made, compared)
+    except DaleniusError as error:
+        charge = made.charge if compared is None else compared.charge
+        raise told_after(error, charge) from None
+    frame.note(f"Wrote {target}.")
+
+
+def told_after(error: DaleniusError, charge: Mapping[str, Any]) -> DaleniusError:
+    """The same error with what was charged before it."""
+    error.charge = Charge(charge["epsilon"], charge["delta"])
+    error.why += " What was asked for was made, and is stored."
+    error.fix += " Then ask the same again: it is free now."
+    return error
