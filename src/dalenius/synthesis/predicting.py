@@ -74,13 +74,13 @@ class Predictor:
         return found
 
 
-def learned(table: Codes, columns: Sequence[Modelled], target: int) -> Predictor:
-    """Learns from rows of codes (columns × rows).
+def learned(table: Codes, columns: Sequence[Modelled], target: int, classes: Classes | None = None) -> Predictor:
+    """Learns from rows of codes (columns × rows) to tell classes of a column; None: those that these rows suggest.
 
     Raises:
         InputError: Nothing can be told apart, or there is no other column.
     """
-    classes = check_predictable(table, columns, target)
+    classes = classes or check_predictable(table, columns, target)
     some = table[:, :MOST_ROWS]
     groups = {at: _groups(each, some[at]) for at, each in enumerate(columns) if at != target}
     weights = _fitted(design(some, groups), classes.groups[some[target]], len(classes.names))

@@ -188,16 +188,16 @@ def _print_preview(console: Console, expected: SyntheticPreview) -> None:
     print_synthetic_preview(console, expected)
 
 
-def names_of(columns: str | None) -> list[str]:
+def names_of(columns: str | None, option: str = "--columns") -> list[str]:
     """The columns of an option."""
     if columns is None:
         return []
     names = [each.strip() for each in columns.split(",")]
     if not all(names):
         raise InputError(
-            "--columns cannot be read.",
+            f"{option} cannot be read.",
             why="It is a list of columns with commas between them.",
-            fix="Write for example --columns age,region.",
+            fix=f"Write for example {option} age,region.",
         )
     return names
 
