@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -128,3 +129,34 @@ def test_who_may_not_ask_has_no_such_page(opened, maker: Server):
     page = opened()
     sign_in(page, maker, maker.token("auditor"))
     expect(page.get_by_role("link", name="Synthetic rows")).to_have_count(0)
+    page.goto(f"{maker.url}/synthesize")
+    expect(page.get_by_role("button", name="Make the rows")).to_have_count(0)
+
+
+def test_the_owner_opens_rows_that_analysts_then_ask_for_nothing(opened, maker: Server):
+    page = opened()
+    sign_in(page, maker, maker.token("analyst", "bob", trusted=True))
+    page.goto(f"{maker.url}/synthesize")
+    page.get_by_role("button", name="Make the rows").click()
+    expect(page.get_by_role("region", name="Synthetic rows")).to_be_visible(timeout=60_000)
+    page = opened()
+    sign_in(page, maker, maker.token("owner"))
+    page.get_by_role("link", name="Synthetic rows").click()
+    first = page.get_by_role("button", name=re.compile("^Open R")).first
+    expect(first).to_be_visible()
+    wrong = looked_at(page, "owner-synthetic")
+    first.click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog.get_by_label("Name in questions")).to_have_value("people_synthetic")
+    dialog.get_by_label("Name in questions").fill("people")
+    dialog.get_by_role("button", name="Open", exact=True).click()
+    expect(dialog.get_by_role("alert")).to_contain_text("there is a protected table 'people'")
+    dialog.get_by_label("Name in questions").fill("people_like")
+    dialog.get_by_label("Rows").fill("300")
+    dialog.get_by_role("button", name="Open", exact=True).click()
+    expect(dialog.get_by_role("status")).to_contain_text("asks about people_like too", timeout=60_000)
+    wrong += looked_at(page, "owner-synthetic-opened")
+    with closing(maker.analyst("bob")) as analyst:
+        answer = analyst.post("/v1/ask", {"sql": "SELECT COUNT(*) AS n FROM people_like"}).json
+    assert answer["rows"] == [[300]] and answer["charge"]["epsilon"] == 0
+    assert not wrong

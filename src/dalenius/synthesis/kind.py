@@ -138,8 +138,11 @@ class Paid:
 
 
 def model_of(asker: Asker, release: str) -> Paid:
-    """A model that this asker has paid for, by the number of its release; another's is not told from none."""
-    receipt = asker.ledger.receipt(release, asker.name)
+    """A model that this asker has paid for, by the number of its release; another's is not told from none.
+
+    The owner is shown any.
+    """
+    receipt = asker.ledger.receipt(release, None if asker.is_owner else asker.name)
     charge, content = asker.ledger.content(receipt)
     if kind_named(charge) != SYNTHETIC:
         raise InputError(

@@ -58,3 +58,28 @@ def test_a_server_compares_as_the_curator_would(tmp_path: Path):
     here = curator.analyst("ana").compare_synthetic(made, epsilon=0.5, predict="sex")
     assert here.free and here.ways == found.ways and here.prediction == found.prediction
     assert expected.margins["1"] > 0
+
+
+def test_the_owner_opens_rows_below_the_data_folder(tmp_path: Path):
+    curator = curator_of(tmp_path / "real", some_rows(20))
+    made = curator.analyst("ana").synthesize("people", epsilon=1.0, method="histogram", columns=["sex", "age"])
+    id_ = made.receipt["id"]  # type: ignore[index]
+    (tmp_path / "data").mkdir()
+    with serving(tmp_path / "real" / "home", "--data-dir", str(tmp_path / "data")) as server:
+        with closing(server.owner()) as owner:
+            opened = owner.post(f"/v1/synthetic/{id_}/open", {"name": "people_like", "rows": 30})
+            assert opened.status == 200, opened.content
+            said = re.findall(r"`(\w+)`", re.sub(r":[^;]*", "", OBJECTS["POST /v1/synthetic/{id}/open"]))
+            assert set(said) == set(opened.json) and opened.json["file"].startswith("synthetic/people_like-R")
+            again = owner.post(f"/v1/synthetic/{id_}/open", {"name": "people_like", "rows": 40})
+            assert again.json["file"] != opened.json["file"] and (tmp_path / "data" / again.json["file"]).is_file()
+            for wrong in ({"name": "people"}, {"name": "../x"}, {"name": "people_like", "rows": -1}):
+                assert owner.post(f"/v1/synthetic/{id_}/open", wrong).status in {400, 422}
+            assert owner.post("/v1/synthetic/R1-000000000000/open", {"name": "other"}).status == 404
+        with closing(server.analyst("ana")) as analyst:
+            assert analyst.post(f"/v1/synthetic/{id_}/open", {"name": "mine"}).status == 403
+            answer = analyst.post("/v1/ask", {"sql": "SELECT COUNT(*) AS n FROM people_like"}).json
+            assert answer["rows"] == [[40]] and answer["charge"]["epsilon"] == 0
+        assert len(list((tmp_path / "data" / "synthetic").iterdir())) == 2
+    with serving(tmp_path / "real" / "home") as server, closing(server.owner()) as owner:
+        assert owner.post(f"/v1/synthetic/{id_}/open", {"name": "other"}).json["code"] == "policy.not-allowed"

@@ -3,28 +3,24 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dalenius._numbers import count_of
 from dalenius.app.cli import server_option
 from dalenius.app.cli.ask import Who, analyst_of
 from dalenius.app.cli.frame import Frame, framed
 from dalenius.app.cli.rows_option import working
-from dalenius.app.cli.synthesize_compare import compare_with_real, told_after, write_report
-from dalenius.errors import DaleniusError, InputError
+from dalenius.app.cli.synthesize_compare import compare_with_real
+from dalenius.app.cli.synthesize_files import check_apart, check_files, check_public, home_of, write_report, write_rows
+from dalenius.errors import InputError
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from dalenius.analyst import Asking
     from dalenius.synthesis.preview import SyntheticPreview
-    from dalenius.synthesis.release import SyntheticTable
 
-_File = tuple[Path | None, Sequence[str]]  # and the endings that it may have
 Table = Annotated[str, typer.Argument(metavar="TABLE", help="A protected table.")]
 Epsilon = Annotated[float, typer.Option("--epsilon", metavar="E", help="The price of all of it.")]
 Output = Annotated[Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write the rows (csv or parquet).")]
@@ -64,6 +60,10 @@ Predict = Annotated[
         "--predict", metavar="C", help="With --compare: how well C is predicted by who learned from the rows."
     ),
 ]
+Public = Annotated[
+    str | None,
+    typer.Option("--public", metavar="NAME", help="Open the rows as a public table: questions on NAME are free."),
+]
 Seed = Annotated[
     int | None, typer.Option("--seed", metavar="N", help="The same rows of the same model again. Nothing is less safe.")
 ]
@@ -90,6 +90,7 @@ def synthesize(
     compare: Compare = False,
     predict: Predict = None,
     report: Report = None,
+    public: Public = None,
     dry_run: DryRun = False,
     server: server_option.Server = None,
     token_file: server_option.TokenFile = None,
@@ -98,15 +99,13 @@ def synthesize(
 
     Example: dalenius synthesize visits --analyst ana --epsilon 1 -o visits-synthetic.csv
     """
-    from dalenius.synthesis.release import FILES
     from dalenius.synthesis.stored import check_rows
 
     # Whatever can be wrong with the files or the number of rows is found before anything is charged.
     if rows is not None:
         check_rows(rows)
-    _check_together(output, rows, seed, predict, compare=compare, dry_run=dry_run)
-    files: list[_File] = [(output, FILES), (report, (".html", ".json"))]
-    _check_files(files)
+    _check_together(output, rows, seed, predict, public, compare=compare, dry_run=dry_run)
+    check_files(output, report)
     asked: dict[str, Any] = {
         "epsilon": epsilon,
         "method": method,
@@ -115,7 +114,9 @@ def synthesize(
         "rows_per_unit": rows_per_unit,
     }
     asker = analyst_of(frame, analyst, server, token_file)
-    _check_apart(frame, asker, files)
+    curator = home_of(frame, asker)
+    check_apart([output, report], curator)
+    check_public(public, table, output, curator)
     if compare:
         compare_with_real(frame, asker, table, asked, predict or target, report, dry_run=dry_run)
         return
@@ -124,10 +125,10 @@ def synthesize(
         frame.emit(expected.to_dict(), lambda console: _print_preview(console, expected))
         return
     began = time.monotonic()
+    opened = None if curator is None or public is None else (curator, public)
     with working(frame, "Making the model"):
         found = asker.synthesize(table, **asked)
-        written = _write(found, output, rows, seed)
-    frame.note(f"Wrote {count_of(written, 'row')} in {output}.")
+    written = write_rows(frame, found, output, rows, seed, opened)
     if report is not None:
         compared = asker.comparisons(found)
         write_report(frame, report, found, compared[0] if compared else None)
@@ -140,18 +141,26 @@ def synthesize(
 
     data = {name: each for name, each in found.to_dict().items() if name != "model"}
     beside = {"written": written, "output": str(output), "report": None if report is None else str(report)}
+    beside["public"] = public
     frame.emit({**data, **beside, "seconds": round(seconds, 3)}, human)
 
 
 def _check_together(
-    output: Path | None, rows: int | None, seed: int | None, predict: str | None, *, compare: bool, dry_run: bool
+    output: Path | None,
+    rows: int | None,
+    seed: int | None,
+    predict: str | None,
+    public: str | None,
+    *,
+    compare: bool,
+    dry_run: bool,
 ) -> None:
     """Options that mean nothing together are refused, not passed over."""
-    if compare and (output is not None or rows is not None or seed is not None):
+    if compare and not all(each is None for each in (output, rows, seed, public)):
         raise InputError(
             "--compare writes no rows.",
             why="It says how far a synthetic table is from the real one.",
-            fix="Leave out -o, --rows and --seed; rows of a model that is paid for are free without --compare.",
+            fix="Leave out -o, --rows, --seed and --public: for rows, ask again without --compare.",
         )
     if predict is not None and not compare:
         raise InputError(
@@ -161,25 +170,6 @@ def _check_together(
         )
     if output is None and not compare and not dry_run:
         raise InputError("Where to?", why="The rows are written to a file.", fix="Give -o FILE.csv, or --dry-run.")
-
-
-def _check_files(files: Sequence[_File]) -> None:
-    from dalenius.releasing.targets import check_target
-
-    for file, endings in files:
-        if file is not None:
-            check_target(file, endings)
-
-
-def _check_apart(frame: Frame, asker: Asking, files: Sequence[_File]) -> None:
-    """Refuses to write over a protected table, or one file over another."""
-    from dalenius.analyst import Analyst
-    from dalenius.anonymity.places import check_apart
-    from dalenius.curator import Curator
-
-    written = [file for file, _ in files if file is not None]
-    if written:
-        check_apart([], written, Curator(frame.home).registry if isinstance(asker, Analyst) else None)
 
 
 def _print_preview(console: Console, expected: SyntheticPreview) -> None:
@@ -200,10 +190,3 @@ def names_of(columns: str | None, option: str = "--columns") -> list[str]:
             fix=f"Write for example {option} age,region.",
         )
     return names
-
-
-def _write(found: SyntheticTable, output: Path, rows: int | None, seed: int | None) -> int:
-    try:
-        return found.write(output, rows, seed=seed)
-    except DaleniusError as error:
-        raise told_after(error, found.charge) from None

@@ -1,4 +1,4 @@
-"""`dalenius synthesize --compare`: how far a synthetic table is from the real one, for a price of its own; reports."""
+"""`dalenius synthesize --compare`: how far a synthetic table is from the real one, for a price of its own."""
 
 from __future__ import annotations
 
@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 from dalenius.app.cli.frame import Frame
 from dalenius.app.cli.rows_option import working
-from dalenius.errors import Charge, DaleniusError, InputError
+from dalenius.app.cli.synthesize_files import write_report
+from dalenius.errors import InputError
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from dalenius.analyst import Asking
-    from dalenius.synthesis.comparison_release import Comparison
-    from dalenius.synthesis.release import SyntheticTable
 
 
 def compare_with_real(
@@ -59,23 +58,3 @@ def compare_with_real(
         print_comparison(console, found)
 
     frame.emit({**found.to_dict(), "report": None if report is None else str(report)}, human)
-
-
-def write_report(frame: Frame, target: Path, made: SyntheticTable, compared: Comparison | None) -> None:
-    """Writes it; a failure is told with what has been charged."""
-    from dalenius.app.report.synthetic import write_synthetic_report
-
-    try:
-        write_synthetic_report(target, made, compared)
-    except DaleniusError as error:
-        charge = made.charge if compared is None else compared.charge
-        raise told_after(error, charge) from None
-    frame.note(f"Wrote {target}.")
-
-
-def told_after(error: DaleniusError, charge: Mapping[str, Any]) -> DaleniusError:
-    """The same error with what was charged before it."""
-    error.charge = Charge(charge["epsilon"], charge["delta"])
-    error.why += " What was asked for was made, and is stored."
-    error.fix += " Then ask the same again: it is free now."
-    return error

@@ -33,6 +33,7 @@ CONSOLE = frozenset(
         "/",
         "/workload",
         "/synthesize",
+        "/synthetic",
         "/publish",
         "/sign-in",
         "/sign-out",

@@ -49,6 +49,7 @@ OBJECTS = {
     "`remaining`, `free`, `receipt`, `notes`; `kind`: comparison; `request`: what was asked for",
     "POST /v1/synthetic/compare/preview": "`epsilon`, `release`, `table`, `margins`, `predict`, `seconds`, "
     "`remaining`, `known`, `notes`",
+    "POST /v1/synthetic/{id}/open": "`name`, `file` (below the data folder), `table`: what `protect --json` has",
     "POST /v1/publications": "what `dalenius anonymize run --json` has, and: `file` (where its rows are got), `curve` "
     "(loss by k), `kind` (publication), `guarantee` and all of `charge` (null, which is not zero)",
     "GET /v1/publications/{name}": "the bytes",

@@ -136,6 +136,13 @@ class CompareIn(ComparisonIn):
     )
 
 
+class OpenSyntheticIn(_Given):
+    """What questions are to call the rows of a synthetic table, and how many there are to be."""
+
+    name: Annotated[str, Field(min_length=1, max_length=63, examples=["visits_synthetic"])]
+    rows: int | None = Field(None, ge=0, le=100_000_000, description="As many as the real table has, by noisy count.")
+
+
 class ObtainIn(_Given):
     """A release of some kind."""
 

@@ -15,7 +15,7 @@ from tests.serving import serving
 MODELLED = ["age", "region", "amount", "when"]
 ABOUT = {
     *("table", "method", "columns", "left_out", "rows", "rows_per_unit", "guarantee", "charge", "remaining", "free"),
-    *("receipt", "notes", "written", "output", "report", "seconds"),
+    *("receipt", "notes", "written", "output", "report", "public", "seconds"),
 }
 
 
@@ -123,6 +123,22 @@ def test_a_comparison_is_charged_for_a_table_that_was_made(shop):
     assert json.loads(Path("both.json").read_text())["comparison"]["ways"] == found["ways"]
 
 
+def test_rows_are_opened_as_a_public_table_whose_questions_are_free(shop):
+    words = ("synthesize", "visits", "--epsilon", 0.2, "--method", "tree", "--rows", 30)
+    code, out, err = shop.call(*words, "-o", "like.parquet", "--public", "visits_like")
+    said = " ".join(err.split())
+    assert code == 0 and "A model of visits" in out and "Opened as visits_like: who may ask about visits" in said
+    assert 'keep it under [public] tables: visits_like = "' in said
+    spent = shop.spent()
+    code, found = shop.json("ask", "SELECT COUNT(*) AS n FROM visits_like")
+    assert code == 0 and found["rows"] == [[30]] and shop.spent() == spent
+    code, found = shop.json(*words, "-o", "more.parquet", "--public", "visits_like")
+    assert code == 0 and found["free"] and found["public"] == "visits_like"
+    for wrong in ("visits", "not a name"):  # before the charge
+        shop.refused("policy.invalid", 2, "synthesize", "visits", "--epsilon", 0.3, "-o", "new.csv", "--public", wrong)
+    assert not Path("new.csv").exists()
+
+
 REFUSED = [
     ("input.invalid", 2, ()),  # no file
     ("input.invalid", 2, ("-o", "rows.txt")),
@@ -146,6 +162,8 @@ REFUSED = [
     ("input.invalid", 2, ("-o", "rows.csv", "--predict", "age")),  # without --compare
     ("input.invalid", 2, ("-o", "rows.csv", "--compare")),
     ("input.invalid", 2, ("--compare", "--seed", "1")),
+    ("input.invalid", 2, ("--compare", "--public", "like")),
+    ("input.invalid", 2, ("--dry-run", "--public", "like")),  # without a file
     ("input.invalid", 2, ("--compare",)),  # nothing was made yet
     ("policy.not-allowed", 3, ("-o", "rows.csv", "--analyst", "eve")),  # who has no allotment
     ("budget.exhausted", 4, ("-o", "rows.csv", "--epsilon", "2")),

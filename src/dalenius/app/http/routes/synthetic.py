@@ -7,11 +7,12 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Query, Request
 from starlette.responses import HTMLResponse, Response
 
+from dalenius.app.http.opened import FOLDER, new_file
 from dalenius.app.http.responses import PROBLEMS, answer
 from dalenius.app.http.routes.asking import LATER, obtain_release, preview_while_there
 from dalenius.app.http.routes.ledger import OR_HTML
-from dalenius.app.http.schemas import AskSyntheticIn, CompareIn, ComparisonIn, SyntheticIn
-from dalenius.app.http.service import ByAnalyst
+from dalenius.app.http.schemas import AskSyntheticIn, CompareIn, ComparisonIn, OpenSyntheticIn, SyntheticIn
+from dalenius.app.http.service import ByAnalyst, ByOwner
 from dalenius.app.report import SERVED
 from dalenius.app.report.synthetic import report_of
 from dalenius.app.report.synthetic_html import document
@@ -97,3 +98,16 @@ async def report(
         return HTMLResponse(document(found), headers={"Content-Security-Policy": SERVED, "Content-Disposition": named})
 
     return await preview_while_there(caller, request, work)
+
+
+@router.post("/synthetic/{id}/open", response_model=dict[str, Any], responses=PROBLEMS)
+async def open_rows(caller: ByOwner, id: str, body: OpenSyntheticIn) -> Response:  # noqa: A002
+    """Opens rows of a synthetic table as a public table beside the real one. They are kept below the data folder."""
+
+    def work() -> Response:
+        service = caller.service
+        file = new_file(service.settings.data_dir, f"{body.name}-{id}")
+        done = service.curator.open_synthetic(id, body.name, file, rows=body.rows)
+        return answer({"name": body.name, "file": f"{FOLDER}/{file.name}", "table": done.to_dict()})
+
+    return await caller.service.run(work)
