@@ -3,7 +3,8 @@
     DALENIUS_LONG=1 python -m pytest tests/attack --junitxml=long.xml
     python scripts/attack_results.py COMMIT long.xml …
 
-Several files are read as one run: what measures time runs by itself. The date is that of the run.
+Several files are read as one run: what measures time runs by itself. Rows of which nothing ran stay as they are; each
+says of which day and commit it is.
 """
 
 from __future__ import annotations
@@ -39,12 +40,16 @@ class Seen:
     failed: int = 0
     skipped: int = 0
     seconds: float = 0.0
+    days: set[str] = field(default_factory=set)
+
+    @property
+    def ran(self) -> bool:
+        """Whether anything did."""
+        return bool(self.passed + self.failed)
 
     @property
     def words(self) -> str:
         """In a cell of the table."""
-        if not self.passed + self.failed:
-            return "not run"
         parts = [f"{self.passed:,} passed"]
         parts += [f"**{self.failed:,} failed**"] if self.failed else []
         parts += [f"{self.skipped:,} skipped"] if self.skipped else []
@@ -52,24 +57,34 @@ class Seen:
 
 
 def main(commit: str, reports: list[Path]) -> None:
-    """Reads the reports, writes the table."""
+    """Reads the reports, renews the rows of what ran."""
     seen: dict[str, Seen] = defaultdict(Seen)
     for file in sorted(TESTS.glob("test_*.py")):
         if (found := _class_of(file.stem)) is not None:
             seen[found].files.add(file.name)
-    days = set()
     for report in reports:
         for suite in ET.parse(report).iter("testsuite"):  # noqa: S314 (our own)
-            days.add(suite.get("timestamp", "")[:10])
-        for case in ET.parse(report).iter("testcase"):  # noqa: S314
-            stem = next((each for each in case.get("classname", "").split(".") if each.startswith("test_")), "")
-            found = _class_of(stem)
-            if found is not None:
-                _count(seen[found], case)
-    rows = [f"| {name} | {_files(each)} | {each.words} | {each.seconds:,.0f} s |" for name, each in _ordered(seen)]
-    heads = ["| class | tests | last full result | took |", "|---|---|---|---|"]
-    when = f"Run on {' and '.join(sorted(each for each in days if each))}, at {commit}."
-    _renew("\n".join([when, "", *heads, *rows]))
+            day = suite.get("timestamp", "")[:10]
+            for case in suite.iter("testcase"):
+                stem = next((each for each in case.get("classname", "").split(".") if each.startswith("test_")), "")
+                found = _class_of(stem)
+                if found is not None:
+                    _count(seen[found], case, day)
+    before = _rows()
+    rows = []
+    for name, each in _ordered(seen):
+        cells = f"{each.words} | {each.seconds:,.0f} s | {max(each.days, default='')}, {commit}"
+        rows.append(f"| {name} | {_files(each)} | {cells if each.ran else before.get(name, 'not run | |')} |")
+    heads = ["| class | tests | last full result | took | run |", "|---|---|---|---|---|"]
+    _renew("\n".join([*heads, *rows]))
+
+
+def _rows() -> dict[str, str]:
+    """What the page says now: of each class its last three cells."""
+    page = PAGE.read_text(encoding="utf-8")
+    table = page[page.index(BEGIN) : page.index(END)]
+    cells = [[each.strip() for each in line.strip("|").split("|")] for line in table.splitlines() if line[:2] == "| "]
+    return {row[0]: " | ".join(row[2:]) for row in cells if len(row) == 5}
 
 
 def _class_of(stem: str) -> str | None:
@@ -77,7 +92,8 @@ def _class_of(stem: str) -> str | None:
     return f"H{int(hostile[1])}" if hostile else OTHERS.get(stem)
 
 
-def _count(seen: Seen, case: ET.Element) -> None:
+def _count(seen: Seen, case: ET.Element, day: str) -> None:
+    seen.days.add(day)
     seen.seconds += float(case.get("time", 0))
     if case.find("failure") is not None or case.find("error") is not None:
         seen.failed += 1

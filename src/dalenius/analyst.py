@@ -115,6 +115,7 @@ class Asking(Protocol):
         columns: Sequence[str] = (),
         target: str | None = None,
         rows_per_unit: int | None = None,
+        time: float | None = None,
     ) -> SyntheticPreview:
         """What a synthetic table would be, for nothing."""
         ...
@@ -128,6 +129,7 @@ class Asking(Protocol):
         columns: Sequence[str] = (),
         target: str | None = None,
         rows_per_unit: int | None = None,
+        time: float | None = None,
         idempotency_key: str | None = None,
     ) -> SyntheticTable:
         """A model of a table's rows, from which as many as wanted are drawn; charged before the data is looked at."""
@@ -325,12 +327,13 @@ class Analyst:
         columns: Sequence[str] = (),
         target: str | None = None,
         rows_per_unit: int | None = None,
+        time: float | None = None,
     ) -> SyntheticPreview:
         """Price, columns and expected noise of a synthetic table, for nothing. Never touches the data."""
         from dalenius.synthesis.preview import preview
         from dalenius.synthesis.request import SynthesisAsk
 
-        return preview(self._asker, SynthesisAsk(table, epsilon, method, tuple(columns), target, rows_per_unit))
+        return preview(self._asker, SynthesisAsk(table, epsilon, method, tuple(columns), target, rows_per_unit, time))
 
     def synthesize(
         self,
@@ -341,6 +344,7 @@ class Analyst:
         columns: Sequence[str] = (),
         target: str | None = None,
         rows_per_unit: int | None = None,
+        time: float | None = None,
         idempotency_key: str | None = None,
     ) -> SyntheticTable:
         """Makes a synthetic table: a model of the rows, which taken alone is (ε, δ)-DP, and so are all rows from it.
@@ -355,11 +359,13 @@ class Analyst:
             target: A column that will be predicted: what tells about it is measured more exactly.
             rows_per_unit: So many rows of one unit count in full, and more of them less each; the table's limit, if
                 nobody says. Fewer mean less noise.
+            time: Seconds that the work may take, as reckoned from public sizes for the machine of bench/RESULTS.md:
+                the best that fits is made, and the same request is always the same work.
             idempotency_key: As for `ask`.
         """
         from dalenius.synthesis.request import SynthesisAsk
 
-        ask = SynthesisAsk(table, epsilon, method, tuple(columns), target, rows_per_unit)
+        ask = SynthesisAsk(table, epsilon, method, tuple(columns), target, rows_per_unit, time)
         return cast("SyntheticTable", self.obtain("synthetic", ask, idempotency_key=idempotency_key))
 
     def synthetic(self, release: str) -> SyntheticTable:

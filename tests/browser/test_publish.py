@@ -82,6 +82,26 @@ def test_rows_are_looked_at_with_a_slider_and_published_only_when_it_is_meant(op
     assert not wrong
 
 
+def test_other_models_are_asked_for_and_what_does_not_fit_is_said(opened, publisher):
+    page = opened()
+    sign_in(page, publisher, publisher.token("owner"))
+    page.get_by_role("link", name="Publish rows").click()
+    page.get_by_text("More models").click()
+    beta = page.get_by_label("β: a class may say so much more")
+    beta.fill("0.5")
+    beta.blur()
+    c = page.get_by_label("c: of recursive l-diversity")
+    c.fill("3")
+    c.blur()
+    page.get_by_role("button", name="Show what is lost").click()
+    expect(page.get_by_text("recursive diversity alone")).to_be_visible(timeout=60_000)
+    c.fill("")
+    c.blur()
+    page.get_by_role("button", name="Show what is lost").click()
+    expect(page.get_by_text("β-likeness of diagnosis")).to_be_visible(timeout=60_000)
+    assert not looked_at(page, "owner-publish-models")
+
+
 def test_an_analyst_is_told_as_well_and_cannot_publish(opened, publisher):
     page = opened()
     sign_in(page, publisher, publisher.token("analyst", "ana"))

@@ -51,7 +51,7 @@ def test_rows_are_chosen_priced_made_and_taken_away(opened, maker: Server):
         taken[form] = Path(download.value.path())
         assert download.value.suggested_filename == f"people-synthetic.{form.lower()}"
     rows = pq.read_table(taken["Parquet"])
-    names = ["sex", "région", "age", "day", "at", "smoker", "wave", "country"]
+    names = ["person", "sex", "région", "age", "day", "at", "smoker", "wave", "country"]
     assert rows.num_rows == 250 and rows.column_names == names
     assert taken["CSV"].read_text().count("\n") == 251
     made.get_by_label("Rows", exact=True).fill("0")

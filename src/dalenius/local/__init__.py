@@ -3,7 +3,8 @@
     chances, coins, hashing     chances a/2³² with a proved ratio, secure coins of them, keyed hashes
     domain                      the public list of values
     randomisers/                one file each: value → report, on the device of the person who reports
-    reports                     the file of reports
+    headers, reports            how files begin; the file of reports
+    memory, memory_files        answers that are kept from day to day, and the file of them
     tallies                     counts of reports; merging is addition
     estimators/                 one file each: tally → numbers with intervals
     planner                     which randomiser tells most
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     from dalenius.local.estimators.means import bit_shares, mean
     from dalenius.local.estimators.rappor_decoding import decode
     from dalenius.local.estimators.tidying import non_negative, to_simplex
+    from dalenius.local.memory import Memory
+    from dalenius.local.memory_files import read_memory, write_memory
     from dalenius.local.planner import Plan, plan
     from dalenius.local.randomisers import RANDOMISERS
     from dalenius.local.randomisers.bit_vector import BitVector
@@ -58,6 +61,7 @@ _EXPORTS = {
     "Hybrid": "randomisers.hybrid",
     "KAry": "randomisers.k_ary",
     "LocalHashing": "randomisers.local_hashing",
+    "Memory": "memory",
     "OptimisedUnary": "randomisers.optimised_unary",
     "Piecewise": "randomisers.piecewise",
     "Plan": "planner",
@@ -77,7 +81,9 @@ _EXPORTS = {
     "mean": "estimators.means",
     "non_negative": "estimators.tidying",
     "plan": "planner",
+    "read_memory": "memory_files",
     "to_simplex": "estimators.tidying",
+    "write_memory": "memory_files",
 }
 
 __all__ = [
@@ -93,6 +99,7 @@ __all__ = [
     "Hybrid",
     "KAry",
     "LocalHashing",
+    "Memory",
     "OptimisedUnary",
     "Piecewise",
     "Plan",
@@ -112,7 +119,9 @@ __all__ = [
     "mean",
     "non_negative",
     "plan",
+    "read_memory",
     "to_simplex",
+    "write_memory",
 ]
 
 __getattr__, __dir__ = lazy(__name__, _EXPORTS)

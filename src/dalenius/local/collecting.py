@@ -16,6 +16,8 @@ import numpy as np
 from dalenius.errors import InputError, ReportInvalidError
 from dalenius.local import reports, values
 from dalenius.local.domain import Domain
+from dalenius.local.memory import Spending
+from dalenius.local.memory_files import reports_of_the_day
 from dalenius.local.randomisers import RANDOMISERS
 from dalenius.local.randomisers.bit_vector import BitVector
 from dalenius.local.randomisers.mean_randomiser import MeanRandomiser
@@ -42,6 +44,19 @@ class Folded:
     tally: Tally
     domain: str
     files: int
+
+
+@dataclass(frozen=True)
+class Encoded:
+    """What became of a file of values.
+
+    Attributes:
+        reports: How many there are.
+        spending: What all reports of a life cost, where answers are kept.
+    """
+
+    reports: int
+    spending: Spending | None
 
 
 def randomiser_called(
@@ -103,9 +118,11 @@ def encode_file(
     domain: Domain | None = None,
     *,
     column: str | None = None,
+    memory: Path | None = None,
+    keep: int | None = None,
     told: Told | None = None,
-) -> int:
-    """Write one report for each value of a file; returns how many.
+) -> Encoded:
+    """Write one report for each value of a file.
 
     All values are read and checked before the first report is written.
 
@@ -115,8 +132,12 @@ def encode_file(
         randomiser: What makes the reports.
         domain: The texts of a randomiser of categories.
         column: Of a CSV file.
+        memory: A file that keeps everybody's answers, from day to day; made where there is none.
+        keep: For how many different values it keeps them; 1, unless it says otherwise.
         told: Hears how far it is.
     """
+    if keep is not None and memory is None:
+        raise InputError("Nothing is kept.", why="No memory was named.", fix="Name a file that keeps the answers.")
     hears = told or (lambda _share: None)
     size = max(1, os.path.getsize(source) if source != values.STDIN and source.is_file() else 1)  # noqa: PTH202
     read = list[Values]()
@@ -124,8 +145,12 @@ def encode_file(
         read.append(_understood(part, randomiser, domain))
         hears(min(1.0, part.done / size) / 2)
     found = np.concatenate(read)
-    reports.write_blocks(target, randomiser, len(found), _blocks(found, randomiser, hears), domain)
-    return len(found)
+    if memory is None:
+        reports.write_blocks(target, randomiser, len(found), _blocks(found, randomiser, hears), domain)
+        return Encoded(len(found), None)
+    made, kept = reports_of_the_day(memory, randomiser, found, domain, keep=keep)
+    reports.write(target, randomiser, made, domain)
+    return Encoded(len(found), kept.spending)
 
 
 def fold_files(files: Sequence[Path], domain: Domain | None = None, *, told: Told | None = None) -> Folded:

@@ -7,15 +7,18 @@ keeps the first answer about each value and repeats it, so a life costs what its
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dalenius.errors import InputError
 from dalenius.local import chances
+from dalenius.local.randomisers.bit_vector import BitVector
 from dalenius.local.randomisers.randomiser import Randomiser, Reports, sized
 from dalenius.local.randomisers.rappor import Rappor
+
+MOST_VALUES = 1000
+MOST_PEOPLE = 2**31
 
 
 @dataclass(frozen=True)
@@ -44,6 +47,23 @@ class Spending:
         fresh = f"{self.days:,} fresh answer{'s' if self.days != 1 else ''}"
         kept = f"ε = {self.lifetime:.4g} in a lifetime (at most {values} kept)"
         return f"ε = {self.daily:.4g} a day; {kept}; {fresh} would have cost ε = {self.without:.4g}"
+
+
+@dataclass(frozen=True, eq=False)
+class Kept:
+    """The answers of a memory. Secret: it says which values people had, and their answers about each.
+
+    Attributes:
+        days: How many reports everybody has sent.
+        used: How many answers each person has.
+        keys: Which values they are about, in the order in which they came; people × values.
+        answers: The answers; people × values × bytes.
+    """
+
+    days: int
+    used: NDArray[np.int64]
+    keys: NDArray[np.uint64]
+    answers: Reports
 
 
 class Memory:
@@ -78,13 +98,36 @@ class Memory:
     """
 
     def __init__(self, randomiser: Randomiser, people: int = 1, values: int = 1) -> None:
+        if isinstance(randomiser, BitVector):
+            raise InputError(
+                "Answers about several bits at once are not kept.",
+                why="They are kept by value, and each pattern of bits would be one.",
+                fix="Ask about one thing, and keep the answers about that.",
+            )
         self.randomiser = randomiser
-        self.values = sized(values, "values", least=1, most=1000)
+        self.values = sized(values, "values", least=1, most=MOST_VALUES)
         self.days = 0
-        size = sized(people, "people", least=1, most=2**31)
-        self._keys: NDArray[Any] = np.zeros((size, self.values), np.uint64)
-        self._kept: NDArray[np.uint8] = np.zeros((size, self.values, randomiser.report_bytes), np.uint8)
-        self._used = np.zeros(size, np.int64)
+        size = sized(people, "people", least=1, most=MOST_PEOPLE)
+        self._keys: NDArray[np.uint64] = np.zeros((size, self.values), np.uint64)
+        self._kept: Reports = np.zeros((size, self.values, randomiser.report_bytes), np.uint8)
+        self._used: NDArray[np.int64] = np.zeros(size, np.int64)
+
+    @classmethod
+    def of(cls, randomiser: Randomiser, kept: Kept) -> Memory:
+        """The memory that keeps this."""
+        memory = cls(randomiser, *kept.keys.shape)
+        memory.days, memory._used, memory._keys, memory._kept = kept.days, kept.used, kept.keys, kept.answers
+        return memory
+
+    @property
+    def kept(self) -> Kept:
+        """What is kept, to be written where only the people themselves can read it (`memory_files`)."""
+        return Kept(self.days, self._used, self._keys, self._kept)
+
+    @property
+    def people(self) -> int:
+        """Whose answers are kept."""
+        return len(self._used)
 
     @property
     def daily(self) -> float:

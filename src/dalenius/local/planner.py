@@ -102,6 +102,8 @@ def plan(people: int, size: int, epsilon: float) -> Plan:
     ('hadamard', 0.0061, 2.8e-05)
     """
     people = parameters.count(people, "the number of people", least=1)
+    if size == 1:
+        raise InputError("One value says nothing.", why="Everybody has it.", fix="Give a domain of at least 2 values.")
     size = parameters.count(size, "the size of the domain", least=2)
     epsilon = parameters.epsilon(epsilon)
     _check(people, size, epsilon)

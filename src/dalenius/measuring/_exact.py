@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from dalenius.measuring.batches import UnitBatch, UnitRows
     from dalenius.measuring.engines.engine import Engine, Held
+    from dalenius.measuring.held_rows import HeldRows, RowBatch
     from dalenius.measuring.plan import Plan
 
 
@@ -36,3 +37,11 @@ def exact_batches(
     How many batches there are must not show, nor how long it takes to go through them (`measuring.batches`).
     """
     return engine.batches(reading, salt, units=units, passes=passes, seconds=seconds)
+
+
+def exact_rows(reading: HeldRows, engine: Engine, salt: str, *, seconds: float = 60.0) -> Iterator[RowBatch]:
+    """All rows in no order, each with how many its unit has: for tables of counts, inside of a look and nowhere else.
+
+    How many batches there are must not show, nor how long it takes to go through them (`measuring.batches`).
+    """
+    return engine.held_rows(reading, salt, seconds=seconds)

@@ -31,6 +31,7 @@ What is not hidden
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -75,19 +76,24 @@ class UnitRows:
                 why="It limits what one unit can add to a batch.",
                 fix="Give the number of rows that most units have.",
             )
-        if not self.columns or any(each.type not in ANY for each in self.columns):
-            raise InputError(
-                "There must be columns, and each a number, a truth value, a text or a time.",
-                why="Nothing else is a value of a row.",
-                fix="Name columns of the table.",
-            )
-        named = {name for each in self.columns for name in columns_of(each)} & naming_columns(self.table)
-        if named or any(part.type is Type.UNIT for each in self.columns for part in walk(each)):
-            raise NotAllowedError(
-                "A column that says who somebody is cannot be read.",
-                why="Rows are read without the names of their units.",
-                fix="Leave it out.",
-            )
+        check_read(self.table, self.columns)
+
+
+def check_read(table: Table, columns: Sequence[Expression]) -> None:
+    """Refuses what is no value of a row, and what says whose it is."""
+    if not columns or any(each.type not in ANY for each in columns):
+        raise InputError(
+            "There must be columns, and each a number, a truth value, a text or a time.",
+            why="Nothing else is a value of a row.",
+            fix="Name columns of the table.",
+        )
+    named = {name for each in columns for name in columns_of(each)} & naming_columns(table)
+    if named or any(part.type is Type.UNIT for each in columns for part in walk(each)):
+        raise NotAllowedError(
+            "A column that says who somebody is cannot be read.",
+            why="Rows are read without the names of their units.",
+            fix="Leave it out.",
+        )
 
 
 def naming_columns(table: Table) -> frozenset[str]:

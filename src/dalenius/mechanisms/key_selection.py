@@ -120,9 +120,15 @@ class KeySelection:
             return self.threshold
         return max(self.threshold, (units - 1) * WEIGHT + math.ceil(3.09 * math.sqrt(self.noise.variance)))
 
-    def release(self, weights: Sequence[int] | IntArray, *, units: int = 0) -> Released[tuple[int, ...]]:
-        """The places of the keys that are released, in order; ``weights`` are of all keys that occur."""
+    def release(
+        self, weights: Sequence[int] | IntArray, *, units: int = 0, most: int | None = None
+    ) -> Released[tuple[int, ...]]:
+        """The places of the keys that are released, in order; ``weights`` are of all keys that occur.
+
+        ``most``: of more than so many, those with the greatest noisy weights. That too is post-processing.
+        """
         found: list[int] = []
+        heights: list[int] = []
         threshold = self.sure(units)
         every = vector(weights, "weights", least=0, most=2**62)  # however many there are: a refusal would tell of it
         for start in range(0, every.size, MOST_CANDIDATES):
@@ -130,6 +136,9 @@ class KeySelection:
             noisy = add(exact, self.noise.draw(exact.size))
             passed = np.asarray(noisy >= threshold, dtype=bool)
             found += (start + int(at) for at in np.flatnonzero(passed))
+            heights += np.asarray(noisy)[passed].tolist()
+        if most is not None and len(found) > most:
+            found = sorted(found[at] for at in sorted(range(len(found)), key=lambda at: -heights[at])[:most])
         return Released(tuple(found), self.event)
 
     def utility(self, beta: float) -> int:

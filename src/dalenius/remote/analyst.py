@@ -210,12 +210,13 @@ class RemoteAnalyst:
         columns: Sequence[str] = (),
         target: str | None = None,
         rows_per_unit: int | None = None,
+        time: float | None = None,
     ) -> SyntheticPreview:
         """What a synthetic table would be, for nothing. As `Analyst.preview_synthetic`."""
         from dalenius.synthesis.preview import SyntheticPreview
         from dalenius.synthesis.request import SynthesisAsk
 
-        ask = SynthesisAsk(table, epsilon, method, tuple(columns), target, rows_per_unit)
+        ask = SynthesisAsk(table, epsilon, method, tuple(columns), target, rows_per_unit, time)
         found = self._calls.found("POST", "/v1/synthetic/preview", ask.to_json())
         return self._calls.read(found, SyntheticPreview.from_dict)
 
@@ -228,13 +229,14 @@ class RemoteAnalyst:
         columns: Sequence[str] = (),
         target: str | None = None,
         rows_per_unit: int | None = None,
+        time: float | None = None,
         idempotency_key: str | None = None,
     ) -> SyntheticTable:
         """Makes a synthetic table, as `Analyst.synthesize`. The model comes here, and rows are drawn here."""
         from dalenius.synthesis.release import SyntheticTable
         from dalenius.synthesis.request import SynthesisAsk
 
-        ask = SynthesisAsk(table, epsilon, method, tuple(columns), target, rows_per_unit)
+        ask = SynthesisAsk(table, epsilon, method, tuple(columns), target, rows_per_unit, time)
         return self._settled("/v1/synthetic", ask.to_json(), idempotency_key, SyntheticTable.from_dict)
 
     def synthetic(self, release: str) -> SyntheticTable:

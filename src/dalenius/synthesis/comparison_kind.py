@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -25,6 +25,7 @@ from dalenius.releasing.snapshot import Snapshot
 from dalenius.synthesis.comparison import FORMAT, Compared, compare
 from dalenius.synthesis.comparison_release import Comparison, ComparisonPreview
 from dalenius.synthesis.describing import drawn
+from dalenius.synthesis.effort import counting_seconds
 from dalenius.synthesis.kind import Planned, guarantee_of, model_of, table_named
 from dalenius.synthesis.predicting import check_predictable
 from dalenius.synthesis.request import SynthesisAsk
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from dalenius.measuring.pace import Times
     from dalenius.releasing.leaving import Asker, Look
     from dalenius.synthesis.domain import Codes, Domain
+    from dalenius.synthesis.modelled import Modelled
     from dalenius.synthesis.stored import StoredModel
 
 COMPARISON = "comparison"
@@ -154,10 +156,15 @@ class PlannedComparison:
         text = json.dumps([*parts, data_version, hashlib.sha256(model).hexdigest()])
         return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
+    @property
+    def seconds(self) -> float:
+        """What the work takes on the machine of bench/RESULTS.md, by public sizes."""
+        learning = _LEARN * len(self.stored.names) if self.compared.predict is not None else 0.0
+        return counting_seconds(self.base.sizes, self.compared.counted) + _DRAW + learning
+
     def times(self, speed: float) -> Times:
         """When it leaves: a function of public things alone."""
-        learning = _LEARN * len(self.stored.domain.columns) if self.compared.predict is not None else 0.0
-        return self.base.times_of(self.compared.counted, _DRAW + learning, speed)
+        return self.base.times_of(self.seconds, speed)
 
     def look(self, look: Look) -> bytes:
         """Reads the rows and counts them: once the charge is on disk, and only then.
@@ -168,7 +175,7 @@ class PlannedComparison:
         noise.fresh_key()
         base, rho = self.base, self.base.cost(look.epsilon).rho
         codes, weights = read_rows(
-            base.table, base.domain, base.where, base.limit, look.engine, look.salt, look.seconds
+            base.table, self.stored.domain, base.where, base.limit, look.engine, look.salt, look.seconds
         )
 
         def measurer(domain: Domain, rows: Codes) -> UnitMeasurer:
@@ -187,7 +194,7 @@ def leaving_of(asker: Asker, ask: ComparisonAsk) -> Leaving:
     opened = Opened.of(asker)
     again = SynthesisAsk(stored.table, ask.epsilon, stored.method, stored.names, rows_per_unit=stored.limit)
     base = Planned.of(table_named(asker, stored.table, opened), again)
-    if base.domain.to_json() != stored.domain.to_json():
+    if not all(map(_is_of, stored.domain.columns, base.domain.columns)):
         raise InputError(
             "This model belongs to another policy.",
             why="The values of its columns are declared in another way now.",
@@ -206,13 +213,19 @@ def leaving_of(asker: Asker, ask: ComparisonAsk) -> Leaving:
         snapshot,
         planned.key(paid.content, snapshot.data_version),
         epsilon,
-        base.event(epsilon),
+        base.event(epsilon, 0.0),
         Pace(planned.times, planned.times(1.0).cap, base.late),
         planned.look,
         asked=f"A comparison of {ask.release} with {stored.table}",
         periods=base.paying,
         plan=planned,
     )
+
+
+def _is_of(modelled: Modelled, declared: Modelled) -> bool:
+    """Whether a column of a model is that of the policy in force; keys and classes may have been found for it."""
+    found = replace(modelled, keys=None, classes=None, rest=False) if declared.sought else modelled
+    return found.to_json() == declared.to_json()
 
 
 def comparisons(asker: Asker, release: str) -> list[Comparison]:
@@ -244,6 +257,7 @@ def preview(asker: Asker, ask: ComparisonAsk) -> ComparisonPreview:
             planned.stored.table,
             {str(way): each for way, each in planned.compared.margins(rho, planned.base.limit, rows).items()},
             ask.predict,
+            round(planned.seconds, 1),
             planned.times(1.0).answer,
             asker.remaining(leaving.snapshot.dataset, leaving.periods),
             is_paid(leaving, asker),

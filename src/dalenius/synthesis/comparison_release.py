@@ -192,7 +192,8 @@ class ComparisonPreview:
         table: The real table.
         margins: By how many columns a table has, the 95% margin for the added noise in the mean error.
         predict: What a classifier would predict.
-        seconds: After which it leaves, on the machine of bench/RESULTS.md, where times are fixed.
+        work: Seconds that it takes on the machine of bench/RESULTS.md, as far as public sizes tell.
+        seconds: After which it leaves, on that machine, where times are fixed.
         remaining: What is left to spend.
         known: This analyst has paid for it already: it is free.
         notes: What the reader should know besides.
@@ -203,6 +204,7 @@ class ComparisonPreview:
     table: str
     margins: Mapping[str, float]
     predict: str | None
+    work: float
     seconds: float
     remaining: Mapping[str, Any]
     known: bool
@@ -223,6 +225,7 @@ class ComparisonPreview:
             found.text("table"),
             {way: margins.number(way) for way in margins.data},
             found.text("predict") if "predict" in found else None,
+            found.number("work"),
             found.number("seconds"),
             found.mapping("remaining"),
             found.flag("known"),

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime, timedelta
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,16 +15,15 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from dalenius.synthesis.domain import Codes
-    from dalenius.synthesis.policy_domain import Modelled
+    from dalenius.synthesis.modelled import Modelled
     from dalenius.synthesis.stored import StoredModel
 
 MOST_BARS = 24  # of one column
 SEED = 1  # what is told of a model is told of the same rows each time
 MOST_DRAWN = 200_000  # rows, from which it is told
 ABSENT = "no value"
-_REST = "others"
+_OTHERS = "others"
 _DAY = len("2025-01-01")
-_EPOCH = datetime.fromisoformat("1970-01-01")
 
 
 @dataclass(frozen=True)
@@ -50,53 +48,59 @@ def one_ways(stored: StoredModel) -> list[OneWay]:
 
 
 def drawn(stored: StoredModel, most: int = MOST_DRAWN) -> Codes:
-    """As many rows of codes as the table has, or ``most``; the same ones each time."""
-    rows = max(1, min(stored.rows, most))
+    """As many rows of codes as the model counts, or ``most``; the same ones each time."""
+    rows = max(1, min(stored.counted, most))
     return stored.model.sample(rows, np.random.default_rng(SEED))
 
 
-def one_way(column: Modelled, codes: NDArray[np.integer]) -> OneWay:
+def one_way(column: Modelled, codes: Codes) -> OneWay:
     """One column of codes: neighbouring classes together where there are many, of keys the most frequent ones."""
-    counts = np.bincount(codes, minlength=column.column.size) / max(1, len(codes))
-    known, absent = counts[: column.column.known], counts[column.column.known :].sum()
-    if len(known) <= MOST_BARS:
-        names, shares = [label(column, at, at + 1) for at in range(len(known))], list(known)
-    elif column.column.classes:
-        edges = np.linspace(0, len(known), MOST_BARS + 1).round().astype(int)
+    inside = column.column
+    counts = np.bincount(codes, minlength=inside.size) / max(1, len(codes))
+    named = inside.size - inside.absent  # keys or classes, and the rest of the keys
+    if named <= MOST_BARS:
+        names, shares = [label(column, at, at + 1) for at in range(named)], list(counts[:named])
+    elif inside.classes:
+        edges = np.linspace(0, named, MOST_BARS + 1).round().astype(int)
         spans = list(pairwise(edges))
-        names, shares = [label(column, *each) for each in spans], [known[low:high].sum() for low, high in spans]
+        names, shares = [label(column, *each) for each in spans], [counts[low:high].sum() for low, high in spans]
     else:
-        first = np.sort(np.argsort(-known, kind="stable")[: MOST_BARS - 1])
-        names = [*(label(column, at, at + 1) for at in first), _REST]
-        shares = [*known[first], known.sum() - known[first].sum()]
-    if column.column.absent:
-        names, shares = [*names, ABSENT], [*shares, absent]
+        first = np.sort(np.argsort(-counts[:named], kind="stable")[: MOST_BARS - 1])
+        names = [*(label(column, at, at + 1) for at in first), _OTHERS]
+        shares = [*counts[first], counts[:named].sum() - counts[first].sum()]
+    if inside.absent:
+        names, shares = [*names, ABSENT], [*shares, counts[-1]]
     return OneWay(column.name, tuple(names), tuple(float(each) for each in shares))
 
 
 def label(column: Modelled, low: int, high: int) -> str:
     """What some neighbouring codes mean: a key, or the values from one to another."""
-    inside = column.column
-    if inside.keys:
-        ends = [str(inside.keys[low]), str(inside.keys[high - 1])]
-        return ends[0] if high - low == 1 else " to ".join(ends)
-    edges = np.linspace(inside.lower, inside.upper, inside.classes + 1)
-    first, last = edges[low], edges[high]
-    if inside.whole and column.kind is not Kind.DATETIME:  # the last class ends one above the last whole number
-        first, last = np.ceil(first), max(np.ceil(first), np.ceil(last) - 1)
-    ends = [_written(column.kind, each) for each in (first, last)]
-    if ends[0] == ends[1]:
-        return ends[0]
-    same_day = column.kind is Kind.DATETIME and ends[0][:_DAY] == ends[1][:_DAY]
-    return f"{ends[0]} to {ends[1][_DAY + 1 :] if same_day else ends[1]}"
+    if column.keys is not None:
+        keys = [*column.keys, column.rest_name]
+        return str(keys[low]) if high - low == 1 else f"{keys[low]} to {keys[high - 1]}"
+    if column.grid is None or column.classes is None:
+        raise RuntimeError("A column whose values are sought has none yet.")
+    runs = column.classes.runs
+    ends = np.array([runs[low][0], runs[high - 1][1]], np.int64)
+    first, last = (_written(column.kind, each) for each in _values(column.grid.values(ends, np.random.default_rng(0))))
+    if first == last:
+        return first
+    same_day = column.kind is Kind.DATETIME and first[:_DAY] == last[:_DAY]
+    return f"{first} to {last[_DAY + 1 :] if same_day else last}"
 
 
-def _written(kind: Kind, value: float) -> str:
+def _values(found: NDArray[Any]) -> list[Any]:
+    """As Python has them."""
+    values: list[Any] = found.tolist()
+    return values
+
+
+def _written(kind: Kind, value: Any) -> str:
     match kind:
         case Kind.DATE:
-            return (_EPOCH + timedelta(days=float(value))).date().isoformat()
+            return str(value.isoformat())
         case Kind.DATETIME:
-            return (_EPOCH + timedelta(seconds=float(value))).isoformat(" ", "minutes")
+            return str(value.isoformat(" ", "minutes"))
         case Kind.INTEGER:
-            return f"{value:.0f}"
+            return f"{value:d}"
     return to_digits(float(value), 4)

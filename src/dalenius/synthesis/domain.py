@@ -1,8 +1,7 @@
-"""Which values a synthetic table may have: from declarations alone, never from the data.
+"""Which values a synthetic table may have, as codes: what generators see of columns.
 
-A column is a list of codes 0, 1, …, each with a meaning that the policy gives it: declared keys, equal classes between
-declared bounds, one code for the rest of the keys, one for absent values. Generators see codes; only `decode` knows
-what they mean.
+A column is a list of codes 0, 1, …: keys or classes, then one code for the rest of the keys and one for absent values,
+where there are such. What codes mean, `modelled` knows; they come from declarations, or were found with noise.
 """
 
 from __future__ import annotations
@@ -17,7 +16,6 @@ from numpy.typing import NDArray
 from dalenius.errors import InputError
 
 Codes = NDArray[np.integer[Any]]
-REST = "other"
 
 
 @dataclass(frozen=True)
@@ -26,22 +24,16 @@ class Column:
 
     Attributes:
         name: As in the policy.
-        keys: Declared keys; empty for a column of numbers.
-        lower: Where the first class begins, for a column of numbers.
-        upper: Where the last class ends.
-        classes: How many equal classes lie between.
-        whole: Numbers are whole: then so are the numbers drawn from a class.
-        rest: There is a code for keys that were not declared.
+        keys: Its keys; empty for a column of classes.
+        classes: How many classes there are, for a column of numbers or times.
+        rest: There is a code for keys that are not among these.
         absent: There is a code for absent values.
         ordered: Neighbouring codes are alike, so that they may be merged.
     """
 
     name: str
     keys: tuple[Any, ...] = ()
-    lower: float = 0.0
-    upper: float = 0.0
     classes: int = 0
-    whole: bool = False
     rest: bool = False
     absent: bool = False
     ordered: bool = False
@@ -49,20 +41,14 @@ class Column:
     def __post_init__(self) -> None:
         if bool(self.keys) == bool(self.classes):
             raise InputError(
-                f"Column {self.name!r} needs either keys or bounds.",
-                why="What values a synthetic column may have comes from its declaration, never from the data.",
-                fix="Declare its keys, or its bounds and how many classes lie between them.",
-            )
-        if self.classes and not (np.isfinite([self.lower, self.upper]).all() and self.lower < self.upper):
-            raise InputError(
-                f"The bounds of column {self.name!r} enclose nothing.",
-                why="Classes of equal width lie between them.",
-                fix="Declare a lower bound that is below the upper one.",
+                f"Column {self.name!r} needs either keys or classes.",
+                why="What values a synthetic column may have does not come from the data.",
+                fix="Declare its keys, or its bounds.",
             )
 
     @property
     def known(self) -> int:
-        """How many keys or classes are declared."""
+        """How many keys or classes there are."""
         return len(self.keys) or self.classes
 
     @property
@@ -70,41 +56,19 @@ class Column:
         """How many codes there are."""
         return self.known + self.rest + self.absent
 
-    def decode(self, codes: Codes, rng: np.random.Generator) -> NDArray[Any]:
-        """Values of these codes; numbers are uniform within their class.
-
-        >>> Column("sex", keys=("f", "m"), absent=True).decode(np.array([0, 2]), np.random.default_rng(0)).tolist()
-        ['f', None]
-        """
-        found = np.empty(len(codes), object)
-        if self.keys:
-            labels = np.array([*self.keys, *([REST] * self.rest), None], object)
-            found[:] = labels[np.minimum(codes, len(labels) - 1)]
-            return found
-        inside = codes < self.classes
-        drawn = self.numbers(codes[inside], rng)
-        found[inside] = drawn.astype(np.int64).tolist() if self.whole else drawn.tolist()
-        return found
-
-    def numbers(self, classes: Codes, rng: np.random.Generator) -> NDArray[np.float64]:
-        """Numbers of these classes, none of which is absent."""
-        edges = np.linspace(self.lower, self.upper, self.classes + 1)
-        low, high = edges[classes], edges[classes + 1]
-        drawn: NDArray[np.float64] = low + (high - low) * rng.random(len(low))
-        if self.whole:  # of the whole numbers of a class each alike; a class without any gives the one above it
-            first = np.ceil(low)
-            count = np.maximum(1, np.ceil(high) - first)
-            drawn = np.minimum(first + np.floor(rng.random(len(low)) * count), np.floor(self.upper))
-        return drawn
+    @property
+    def doubtful(self) -> range:
+        """The codes that nobody declared: the rest and absent values. Noise alone must not make any (`start`)."""
+        return range(self.known, self.size)
 
 
 @dataclass(frozen=True)
 class Domain:
     """The columns of a table, each known by its place.
 
-    >>> domain = Domain((Column("sex", keys=("f", "m")), Column("age", lower=0, upper=100, classes=50)))
+    >>> domain = Domain((Column("sex", keys=("f", "m")), Column("age", classes=50, absent=True)))
     >>> domain.sizes, domain.place("age")
-    ((2, 50), 1)
+    ((2, 51), 1)
     """
 
     columns: tuple[Column, ...]
@@ -143,10 +107,6 @@ class Domain:
                 fix=f"Take one of {', '.join(self.names)}.",
             )
         return self.names.index(name)
-
-    def decode(self, table: Codes, rng: np.random.Generator) -> dict[str, NDArray[Any]]:
-        """The columns of a table of codes (rows × columns), as values."""
-        return {column.name: column.decode(table[:, at], rng) for at, column in enumerate(self.columns)}
 
 
 def sized(sizes: Sequence[int], ordered: Sequence[bool] | None = None) -> Domain:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from dalenius.accounting.events import Zcdp
 from dalenius.accounting.guarantees import ZCDP
 from dalenius.errors import InputError, NotAllowedError, UnknownTableError
+from dalenius.ledger.key_delta import Left, default_delta
 from dalenius.ledger.requests import WHOLE
 from dalenius.ledger.suspensions import LATE
 from dalenius.measuring import pace
@@ -32,12 +33,15 @@ from dalenius.releasing.opened import Opened, check_open, tables_of
 from dalenius.releasing.pacing import Pace
 from dalenius.releasing.snapshot import Snapshot
 from dalenius.releasing.stored import kind_named
+from dalenius.synthesis.effort import FULL, Effort, Sizes, memory, seconds
 from dalenius.synthesis.fitting import Remembering, fits
-from dalenius.synthesis.methods import Method, method_of
+from dalenius.synthesis.methods import Method, chosen
 from dalenius.synthesis.policy_domain import PolicyDomain, domain_of
 from dalenius.synthesis.request import SynthesisAsk
 from dalenius.synthesis.rows import Limit, read_rows
+from dalenius.synthesis.seeking import Shares, key_places, seek_classes, seek_keys
 from dalenius.synthesis.stored import FORMAT, StoredModel
+from dalenius.synthesis.unit_counts import PART, count_units, read_units
 from dalenius.tables.mistakes import nearest
 
 if TYPE_CHECKING:
@@ -52,8 +56,6 @@ if TYPE_CHECKING:
     from dalenius.synthesis.release import SyntheticTable
 
 SYNTHETIC = "synthetic"
-_READ = 0.6  # seconds for a million values to be read and coded, on the machine of bench/RESULTS.md
-_COUNT = 0.02  # seconds for a million rows to be counted in one table
 _GRID = 0.05  # seconds
 _MOST_SECONDS = 24 * 3600  # that one request may keep the curator at work
 _NEARLY_ALL = 0.9  # of the rows: if a model counts fewer, it says so
@@ -88,7 +90,7 @@ class SyntheticKind(Kind):
             asker.remaining(dataset, leaving.periods),
             answered.free,
             answered.receipt.to_dict(),
-            (*planned.notes, *planned.missing(stored.rows), *asker.warnings(dataset)),
+            (*planned.notes, *planned.missing(stored.counted), *asker.warnings(dataset)),
         )
 
     def read(self, content: bytes) -> dict[str, Any]:
@@ -163,6 +165,7 @@ class Planned:
         domain: What is modelled.
         left_out: Columns that cannot be modelled, each with what to declare.
         method: The generator.
+        effort: How much it tries out.
         limit: What one unit adds.
         periods: Those whose rows are read.
         notes: What the reader should know.
@@ -173,6 +176,7 @@ class Planned:
     domain: PolicyDomain
     left_out: Mapping[str, str]
     method: Method
+    effort: Effort
     limit: Limit
     periods: tuple[str, ...]
     notes: tuple[str, ...]
@@ -182,9 +186,10 @@ class Planned:
         """From the policy and what was found at `protect`. Never touches the data."""
         _check_accounting(table)
         domain, left = domain_of(table, _in_order(ask.columns, table))
-        method = method_of(ask.method)
-        _check_target(ask.target, method, domain)
         rows, notes = _rows_limit(table, ask.rows_per_unit)
+        limit = Limit(rows, table.budget.neighbors)
+        method, effort = chosen(ask.method, sizes_of(table, domain, limit), ask.time)
+        _check_target(ask.target, method, domain)
         if table.found is not None and table.found.rows > rows:
             less = (
                 f"Rows of units that have more than {rows:,} count less each, and some may have {table.found.rows:,}: "
@@ -192,21 +197,23 @@ class Planned:
                 "with more noise."
             )
             notes = (*notes, less)
-        limit = Limit(rows, table.budget.neighbors)
         periods = charged_periods(table, TRUE, "A synthetic table", "Ask the owner for shorter bounds of that column.")
-        return cls(ask, table, domain, left, method, limit, periods, notes)
+        return cls(ask, table, domain, left, method, effort, limit, periods, notes)
 
     def key(self, data_version: str) -> str:
         """What identifies the model: all that decides what is measured, besides the price."""
-        parts = {
+        parts: dict[str, Any] = {
             "format": FORMAT,
             "table": self.table.policy.name,
             "columns": self.domain.to_json(),
             "method": self.method.name,
             "target": self.ask.target,
             "limit": [self.limit.rows, self.limit.bits],
+            "unit": self.unit,
             "periods": list(self.periods),
         }
+        if self.effort != FULL:  # what a time came to, and not the time: the same work is the same model
+            parts["effort"] = self.effort.to_json()
         text = "\0".join([json.dumps(parts, sort_keys=True), self.table.meaning, data_version])
         return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
@@ -224,11 +231,16 @@ class Planned:
             return ()
         note = (
             f"It counts {counted:,} of about {found.row_count:,} rows, since those of units with more than "
-            f"{self.limit.rows:,} count less each: totals are too small, and units with few rows have more say."
+            f"{self.limit.rows:,} count less each: "
+            f"{'' if self.unit else 'totals are too small, and '}units with few rows have more say."
         )
         return (note,)
 
-    def event(self, epsilon: float) -> Zcdp:
+    def delta(self, epsilon: float, left: Left) -> float:
+        """What finding keys takes of δ; 0 where all are declared."""
+        return default_delta(self.table.budget, epsilon, left) if key_places(self.domain) else 0.0
+
+    def event(self, epsilon: float, delta: float) -> Zcdp:
         """What is charged. A price for which there would be noise alone is refused before anybody pays it."""
         rho = Fraction(self.cost(epsilon).rho)
         if rho <= 0 or self.limit.of_table > 2 * rho * (_MOST_NOISE * self.limit.whole) ** 2:
@@ -237,41 +249,75 @@ class Planned:
                 why=f"The noise in every number of rows would be above {_MOST_NOISE:,}.",
                 fix="Give a larger epsilon, or a smaller --rows-per-unit.",
             )
-        return Zcdp(rho, 0, self.table.budget.neighbors)
+        return Zcdp(rho, delta, self.table.budget.neighbors)
 
     def look(self, look: Look) -> bytes:
         """Reads the rows, measures and fits: once the charge is on disk, and only then.
 
         Guarantee:
-            ρ-zCDP with the ρ that was charged: `UnitMeasurer`, whose ``rho`` that is.
+            δ-approximate ρ-zCDP with the ρ and δ that were charged. Keys and classes are found first (`seeking`), each
+            at its share, and units are counted (`unit_counts`); the generator's `UnitMeasurer` has the ρ that is left,
+            to the last part.
         """
         noise.fresh_key()
-        rho = self.cost(look.epsilon).rho
-        codes, weights = read_rows(
-            self.table, self.domain, self.where, self.limit, look.engine, look.salt, look.seconds
-        )
-        measurer = Remembering(self.domain.domain, codes, weights, self.limit, Fraction(rho))
-        model = self.method.fit(measurer, self.ask.target)
-        name = self.table.policy.name
-        found = StoredModel(name, self.method.name, look.epsilon, rho, self.limit.rows, self.domain, model)
+        cost, shares = self.cost(look.epsilon), Shares.of(self.domain)
+        rho = Fraction(cost.rho)
+        where = self.where
+        engine, salt, seconds = look.engine, look.salt, look.seconds
+        keys = key_places(self.domain)
+        price = rho * shares.keys, look.delta / max(1, len(keys))
+        domain = seek_keys(self.table, self.domain, where, price, engine, salt, seconds)
+        codes, weights = read_rows(self.table, domain, where, self.limit, engine, salt, seconds)
+        later = self.noise_of_values(rho)
+        domain, codes, spent = seek_classes(domain, codes, weights, self.limit, rho * shares.classes, later)
+        spent, counts = spent + len(keys) * price[0], None
+        if self.unit:
+            held, habits = read_units(self.table, domain, where, engine, salt, seconds)
+            counts = count_units(held, habits, self.limit.neighbors, rho * PART)
+            spent += rho * PART
+        measurer = Remembering(domain.domain, codes, weights, self.limit, rho - spent)
+        model = self.method.fit(measurer, self.ask.target, self.effort)
+        units = None if counts is None else counts.made_up(self.unit, model.rows, self.limit.rows)
+        name, method = self.table.policy.name, self.method.name
+        found = StoredModel(name, method, look.epsilon, cost.rho, self.limit.rows, domain, model, units)
         return replace(found, measured=fits(found, measurer.measured)).content()
+
+    @property
+    def unit(self) -> str:
+        """The column that says whose a made-up row is."""
+        return unit_of(self.table, self.limit)
+
+    def noise_of_values(self, rho: Fraction) -> float:
+        """About how much noise, in rows, the number of each value of a column will have."""
+        own = rho * Fraction(self.method.first) / len(self.domain.columns)
+        return math.sqrt(self.limit.of_table / (2 * own)) / self.limit.whole
+
+    @property
+    def sizes(self) -> Sizes:
+        """What is public of the table's size."""
+        return sizes_of(self.table, self.domain, self.limit)
+
+    @property
+    def seconds(self) -> float:
+        """What the work takes on the machine of bench/RESULTS.md, by public sizes."""
+        return seconds(self.method.count, self.sizes, self.effort)
+
+    @property
+    def memory(self) -> int:
+        """Bytes that it takes at most, by public sizes."""
+        return memory(self.method.count, self.sizes, self.effort)
 
     def times(self, speed: float) -> Times:
         """When it leaves: a function of public things alone."""
-        columns, sizes = len(self.domain.columns), [each.column.size for each in self.domain.columns]
-        pairs = (sum(sizes) ** 2 - sum(each**2 for each in sizes)) / 2_000_000
-        return self.times_of(columns + self.method.tables(columns), self.method.seconds * max(1.0, pairs), speed)
+        return self.times_of(self.seconds, speed)
 
-    def times_of(self, counted: float, more: float, speed: float) -> Times:
-        """When something leaves that reads these columns and counts so many tables; ``more``: seconds for the rest."""
+    def times_of(self, seconds: float, speed: float) -> Times:
+        """When something leaves that takes so long on the machine of bench/RESULTS.md."""
         tables = list(self.table.relation.tables())
-        counts = [each.found.row_count if each.found is not None else 0 for each in tables]
-        rows = sum(size_class(each if each > 0 else UNKNOWN) for each in counts) / 1_000_000
-        seconds = FIXED + rows * (_READ * len(self.domain.columns) + _COUNT * counted) + more
         declared = [each.policy.time.answer for each in tables if each.policy.time.answer is not None]
         caps = [each.policy.time.cap for each in tables if each.policy.time.cap is not None]
         least = max(declared, default=pace.ANSWER)
-        if all(each > 0 for each in counts) or not declared:
+        if all(known_rows(each) for each in tables) or not declared:
             least = max(least, SAFETY * speed * seconds)
         else:  # the policy's word is the time of a plain question, and grows with what this does beyond one
             least *= max(1.0, seconds / (FIXED + PLAIN * SHAPES["grouped"] + PLAIN_WORK / 1000))
@@ -310,6 +356,24 @@ def guarantee_of(budget: Budget, unit: str, epsilon: float) -> dict[str, Any]:
     }
 
 
+def known_rows(table: Table) -> int:
+    """How many rows there are, by the noisy number that `protect` released; 0: it released none."""
+    return max(0, table.found.row_count) if table.found is not None else 0
+
+
+def sizes_of(table: Table, domain: PolicyDomain, limit: Limit) -> Sizes:
+    """What is public of a table's size; where nothing is, a million rows."""
+    rows = sum(size_class(known_rows(each) or UNKNOWN) for each in table.relation.tables())
+    sought = sum(each.sought for each in domain.columns)
+    return Sizes(rows, tuple(each.column.size for each in domain.columns), sought, bool(unit_of(table, limit)))
+
+
+def unit_of(table: Table, limit: Limit) -> str:
+    """The column that says whose a made-up row is; "" where units have one row each, or change with periods."""
+    several = limit.rows > 1 or (table.found is not None and table.found.rows > 1)
+    return "_".join(table.unit) if several and table.budget.period is None else ""
+
+
 def leaving_of(asker: Asker, ask: SynthesisAsk) -> Leaving:
     """What is about to leave, planned and priced without the data."""
     opened = Opened.of(asker)
@@ -318,15 +382,18 @@ def leaving_of(asker: Asker, ask: SynthesisAsk) -> Leaving:
     _check_time(planned)
     snapshot = Snapshot.of(planned.table, opened.versions)
     epsilon = float(ask.epsilon)
+    delta = planned.delta(epsilon, Left.of(asker.remaining(snapshot.dataset, planned.paying)))
     return Leaving(
         SYNTHETIC,
         snapshot,
         planned.key(snapshot.data_version),
         epsilon,
-        planned.event(epsilon),
+        planned.event(epsilon, delta),
         Pace(planned.times, planned.times(1.0).cap, planned.late),
         planned.look,
         asked=f"A synthetic table of {ask.table}: {', '.join(each.name for each in planned.domain.columns)}",
+        delta=delta,
+        delta_chosen=True,
         periods=planned.paying,
         plan=planned,
     )

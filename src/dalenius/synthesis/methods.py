@@ -6,11 +6,12 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from dalenius.errors import InputError
+from dalenius.synthesis.effort import FULL, Count, Counted, Effort, Sizes, fitting, least_seconds
 
 if TYPE_CHECKING:
     from dalenius.synthesis.measurer import Measurer
@@ -27,17 +28,17 @@ class Method:
         name: As people type it.
         place: Its module and function.
         words: What it does, in a few.
-        seconds: For a million cells of all tables of two columns, on the machine of bench/RESULTS.md.
-        tables: How many tables it counts, at most, by how many columns there are.
+        count: What it counts and rakes.
         takes_target: It can be told which column will be predicted.
+        takes_effort: It can be told to do less.
     """
 
     name: str
     place: str
     words: str
-    seconds: float
-    tables: Callable[[int], float]
+    count: Count
     takes_target: bool = False
+    takes_effort: bool = False
 
     @property
     def first(self) -> float:
@@ -45,11 +46,12 @@ class Method:
         weights: Sequence[float] = getattr(import_module(self.place.partition(":")[0]), "WEIGHTS", (1.0,))
         return weights[0] / sum(weights)
 
-    def fit(self, measurer: Measurer, target: str | None) -> Model:
+    def fit(self, measurer: Measurer, target: str | None, effort: Effort = FULL) -> Model:
         """Spends what the measurer has; everything else is post-processing, with ordinary randomness."""
         module, function = self.place.split(":")
         found = cast("Callable[..., Model]", getattr(import_module(module), function))
-        more = {"target": target} if self.takes_target else {}
+        more: dict[str, Any] = {"target": target} if self.takes_target else {}
+        more |= {"effort": effort} if self.takes_effort else {}
         return found(measurer, np.random.default_rng(), **more)
 
 
@@ -57,27 +59,50 @@ def _pairs(columns: int) -> float:
     return columns * (columns - 1) / 2
 
 
-def _network(columns: int) -> float:
-    """Of PrivBayes: each column that is left with each two that are drawn, and once more for every one drawn."""
-    return columns + columns * math.comb(columns, 3) / 2
+def _histogram(columns: int, effort: Effort) -> Counted:  # noqa: ARG001
+    return Counted(columns)
+
+
+def _tree(columns: int, effort: Effort) -> Counted:  # noqa: ARG001
+    return Counted(2 * columns + _pairs(columns))
+
+
+def _marginals(columns: int, effort: Effort) -> Counted:  # noqa: ARG001
+    tables = columns + _pairs(columns)
+    return Counted(tables, raked=tables, level=16)
+
+
+def _mst(columns: int, effort: Effort) -> Counted:  # noqa: ARG001
+    return Counted(2 * columns + columns * _pairs(columns))
+
+
+def _privbayes(columns: int, effort: Effort) -> Counted:  # noqa: ARG001
+    """Each column that is left with each two that are drawn, and once more for every one drawn."""
+    return Counted(2 * columns + columns * math.comb(columns, 3) / 2, level=16)
+
+
+def _adaptive(columns: int, effort: Effort) -> Counted:
+    scored = len(effort.levels) * _pairs(columns)
+    raked = 2 * columns + min(_pairs(columns), effort.pairs * columns)
+    return Counted(raked + 2 * scored, scored, raked, max(effort.levels))
 
 
 _HOME = "dalenius.synthesis.generators"
 METHODS = {
     each.name: each
     for each in (
-        Method("histogram", f"{_HOME}.histogram:histogram", "each column by itself", 0.1, float),
-        Method("tree", f"{_HOME}.tree:tree", "a tree of pairs of columns", 0.5, lambda c: 4 * _pairs(c)),
-        Method("marginals", f"{_HOME}.marginals:marginals", "all pairs of columns", 3.0, _pairs),
-        Method("mst", f"{_HOME}.mst:mst", "MST: a tree, edge by edge", 0.5, lambda c: c * _pairs(c)),
-        Method("privbayes", f"{_HOME}.privbayes:privbayes", "PrivBayes: a network of up to two parents", 1.0, _network),
+        Method("histogram", f"{_HOME}.histogram:histogram", "each column by itself", _histogram),
+        Method("tree", f"{_HOME}.tree:tree", "a tree of pairs of columns", _tree),
+        Method("marginals", f"{_HOME}.marginals:marginals", "all pairs of columns", _marginals, takes_effort=True),
+        Method("mst", f"{_HOME}.mst:mst", "MST: a tree, edge by edge", _mst),
+        Method("privbayes", f"{_HOME}.privbayes:privbayes", "PrivBayes: a network of up to two parents", _privbayes),
         Method(
             "adaptive",
             f"{_HOME}.adaptive:adaptive",
             "a tree, and the pairs that it gets wrong",
-            3.0,
-            lambda c: 9 * _pairs(c),
+            _adaptive,
             takes_target=True,
+            takes_effort=True,
         ),
     )
 }
@@ -95,3 +120,18 @@ def method_of(name: str) -> Method:
             fix=f"Take one of {', '.join((AUTO, *METHODS))}.",
         )
     return METHODS[name]
+
+
+def chosen(name: str, sizes: Sizes, most: float | None) -> tuple[Method, Effort]:
+    """The generator, and how much it does within so many seconds (`effort`); of `auto`, the best that fits."""
+    methods = [METHODS[each] for each in BEST] if name == AUTO else [method_of(name)]
+    for method in methods:
+        effort = fitting(method.count, sizes, most)
+        if effort is not None:
+            return method, effort if method.takes_effort else FULL
+    least = least_seconds([each.count for each in methods], sizes)
+    raise InputError(
+        f"In {most:g} s there is no synthetic table of {sizes.columns} columns.",
+        why=f"It takes about {math.ceil(least)} s of work at least, as far as public sizes tell.",
+        fix="Allow more time, choose fewer columns (--columns), or a faster method such as tree.",
+    )

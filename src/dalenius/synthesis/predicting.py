@@ -21,7 +21,7 @@ from dalenius.synthesis.views import Groups
 
 if TYPE_CHECKING:
     from dalenius.synthesis.domain import Codes
-    from dalenius.synthesis.policy_domain import Modelled
+    from dalenius.synthesis.modelled import Modelled
 
 MOST_CLASSES = 8
 QUARTERS = 4
@@ -106,23 +106,23 @@ def check_predictable(table: Codes, columns: Sequence[Modelled], target: int) ->
 def classes_of(column: Modelled, codes: Codes) -> Classes:
     """At most `MOST_CLASSES` classes of a column, by the rows at hand; absent values are one of their own."""
     inside = column.column
-    counts = np.bincount(codes, minlength=inside.size)
-    known = counts[: inside.known]
-    if inside.known <= MOST_CLASSES - 1:
-        groups, names = np.arange(inside.known), [label(column, at, at + 1) for at in range(inside.known)]
+    named = inside.size - inside.absent  # keys or classes, and the rest of the keys
+    counts = np.bincount(codes, minlength=inside.size)[:named]
+    if named <= MOST_CLASSES - 1:
+        groups, names = np.arange(named), [label(column, at, at + 1) for at in range(named)]
     elif inside.ordered:
-        below = (np.cumsum(known) - known / 2) / max(1, known.sum())
+        below = (np.cumsum(counts) - counts / 2) / max(1, counts.sum())
         groups = np.searchsorted(_SHARES, below)
         groups = np.unique(groups, return_inverse=True)[1]  # a quarter that one value fills leaves none for others
         ends = [np.flatnonzero(groups == each) for each in range(int(groups.max()) + 1)]
         names = [label(column, int(each[0]), int(each[-1]) + 1) for each in ends]
     else:
-        first = np.sort(np.argsort(-known, kind="stable")[: MOST_CLASSES - 2])
-        groups = np.full(inside.known, len(first))
+        first = np.sort(np.argsort(-counts, kind="stable")[: MOST_CLASSES - 2])
+        groups = np.full(named, len(first))
         groups[first] = np.arange(len(first))
         names = [*(label(column, int(at), int(at) + 1) for at in first), REST]
     if inside.absent:
-        groups, names = np.append(groups, [len(names)] * (inside.size - inside.known)), [*names, ABSENT]
+        groups, names = np.append(groups, len(names)), [*names, ABSENT]
     return Classes(groups.astype(np.int32), tuple(names))
 
 
@@ -143,16 +143,16 @@ def design(table: Codes, groups: dict[int, Groups]) -> Any:
 def _groups(column: Modelled, codes: Codes) -> Groups:
     """A weight for each value; of many, for equal classes, or for the most frequent keys and the rest."""
     inside = column.column
-    size = inside.size
+    size, named = inside.size, inside.size - inside.absent
     if size <= MOST_VALUES:
         return np.arange(size, dtype=np.int32)
     if inside.ordered:
-        found = np.arange(size) * (MOST_VALUES - 1) // inside.known
+        found = np.arange(size) * (MOST_VALUES - 1) // named
     else:
-        first = np.argsort(-np.bincount(codes, minlength=size)[: inside.known], kind="stable")[: MOST_VALUES - 2]
+        first = np.argsort(-np.bincount(codes, minlength=size)[:named], kind="stable")[: MOST_VALUES - 2]
         found = np.full(size, MOST_VALUES - 2)
         found[first] = np.arange(len(first))
-    found[inside.known :] = MOST_VALUES - 1
+    found[named:] = MOST_VALUES - 1
     return found.astype(np.int32)
 
 

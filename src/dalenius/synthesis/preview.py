@@ -12,6 +12,7 @@ from dalenius._fields import Fields
 from dalenius.releasing.leaving import charges_of_kind, is_paid, own_releases
 from dalenius.synthesis.kind import SYNTHETIC, leaving_of
 from dalenius.synthesis.measurer import by_cells
+from dalenius.synthesis.start import MARGIN
 from dalenius.synthesis.views import whole
 
 if TYPE_CHECKING:
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from dalenius.synthesis.kind import Planned
     from dalenius.synthesis.request import SynthesisAsk
 
-_TWO_SIDED_95 = 1.96
 _LATEST = 100  # releases of one meaning, at different prices
 
 
@@ -29,7 +29,7 @@ class ExpectedColumn:
 
     Attributes:
         name: As in the policy.
-        values: How many codes it has.
+        values: How many codes it has; at most, where its keys or classes are found.
         margin: 95% margin for the added noise in the number of rows of each value, before all tables are made to fit.
     """
 
@@ -51,7 +51,9 @@ class SyntheticPreview:
         left_out: Those that cannot be, each with what must be declared.
         rows: How many rows there are, by the noisy number that `protect` released; None: it released none.
         rows_per_unit: So many rows of one unit count in full.
-        seconds: After which it leaves, on the machine of bench/RESULTS.md, where times are fixed.
+        work: Seconds that it takes on the machine of bench/RESULTS.md, as far as public sizes tell.
+        memory: Bytes that it takes at most, as far as public sizes tell.
+        seconds: After which it leaves, on that machine, where times are fixed.
         remaining: What is left to spend.
         known: This analyst has paid for it already: it is free.
         release: The number of this analyst's best release of the same, at whatever price; None: there is none.
@@ -66,6 +68,8 @@ class SyntheticPreview:
     left_out: Mapping[str, str]
     rows: int | None
     rows_per_unit: int
+    work: float
+    memory: int
     seconds: float
     remaining: Mapping[str, Any]
     known: bool
@@ -91,6 +95,8 @@ class SyntheticPreview:
             found.mapping("left_out"),
             found.whole("rows") if found.any("rows") is not None else None,
             found.whole("rows_per_unit"),
+            found.number("work"),
+            found.whole("memory"),
             found.number("seconds"),
             found.mapping("remaining"),
             found.flag("known"),
@@ -114,6 +120,8 @@ def preview(asker: Asker, ask: SynthesisAsk) -> SyntheticPreview:
             planned.left_out,
             found.row_count if found is not None and found.row_count > 0 else None,
             planned.limit.rows,
+            round(planned.seconds, 1),
+            planned.memory,
             planned.times(1.0).answer,
             asker.remaining(dataset, leaving.periods),
             is_paid(leaving, asker),
@@ -136,6 +144,6 @@ def expected_columns(planned: Planned, epsilon: float) -> tuple[ExpectedColumn, 
     parts = by_cells(rho, [whole([at], sizes) for at in range(len(sizes))])
     deviations = [math.sqrt(planned.limit.of_table / (2 * part)) / planned.limit.whole for part in parts]
     return tuple(
-        ExpectedColumn(each.name, each.column.size, round(_TWO_SIDED_95 * deviation, 3))
+        ExpectedColumn(each.name, each.column.size, round(MARGIN * deviation, 3))
         for each, deviation in zip(planned.domain.columns, deviations, strict=True)
     )

@@ -61,7 +61,9 @@ class SyntheticTable:
         """
         import pyarrow as pa
 
-        return pa.table(self.stored.draw(rows, seed)).select(self.columns)
+        units = self.stored.units
+        whose = () if units is None else (units.name,)
+        return pa.table(self.stored.draw(rows, seed)).select([*whose, *self.columns])
 
     def write(self, target: Path | str, rows: int | None = None, *, seed: int | None = None) -> int:
         """Writes rows as csv or parquet, by the file's ending; returns how many. A file that is there is replaced."""
@@ -77,6 +79,7 @@ class SyntheticTable:
 
     @cached_property
     def _about(self) -> dict[str, Any]:
+        units = self.stored.units
         return {
             "table": self.stored.table,
             "method": self.stored.method,
@@ -84,6 +87,7 @@ class SyntheticTable:
             "left_out": dict(self.left_out),
             "rows": self.rows,
             "rows_per_unit": self.stored.limit,
+            "units": None if units is None else {"column": units.name, "count": round(units.count)},
             "guarantee": dict(self.guarantee),
             "charge": dict(self.charge),
             "remaining": self.remaining,

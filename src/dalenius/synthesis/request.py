@@ -10,7 +10,7 @@ from dalenius.accounting import parameters
 from dalenius.errors import InputError
 from dalenius.synthesis.methods import AUTO, method_of
 
-_KNOWN = ("table", "epsilon", "method", "columns", "target", "rows_per_unit")
+_KNOWN = ("table", "epsilon", "method", "columns", "target", "rows_per_unit", "time")
 
 
 @dataclass(frozen=True)
@@ -24,6 +24,7 @@ class SynthesisAsk:
         columns: Those to model; none: all that can be.
         target: A column that will be predicted: what tells about it is measured more exactly, where the method can.
         rows_per_unit: So many rows of one unit count in full; None: the table's limit.
+        time: Seconds that the work may take, as they are reckoned from public sizes (`effort`); None: what it takes.
     """
 
     table: str
@@ -32,12 +33,15 @@ class SynthesisAsk:
     columns: tuple[str, ...] = ()
     target: str | None = None
     rows_per_unit: int | None = None
+    time: float | None = None
 
     def __post_init__(self) -> None:
         parameters.epsilon(self.epsilon)
         method_of(self.method)
         if self.rows_per_unit is not None:
             parameters.count(self.rows_per_unit, "rows_per_unit")
+        if self.time is not None:
+            parameters.positive(self.time, "time", fix="Give a number of seconds.")
 
     @classmethod
     def of(cls, request: Any) -> SynthesisAsk:
@@ -66,7 +70,8 @@ class SynthesisAsk:
         target = request.get("target")
         if target is not None and not isinstance(target, str):
             raise InputError("target must be a name.", why="It is a column.", fix='Write "income".')
-        return cls(request["table"], request["epsilon"], method, tuple(columns), target, request.get("rows_per_unit"))
+        more = request.get("rows_per_unit"), request.get("time")
+        return cls(request["table"], request["epsilon"], method, tuple(columns), target, *more)
 
     def to_json(self) -> dict[str, Any]:
         """As HTTP has it."""
@@ -77,4 +82,5 @@ class SynthesisAsk:
             "columns": list(self.columns),
             "target": self.target,
             "rows_per_unit": self.rows_per_unit,
+            "time": self.time,
         }

@@ -19,8 +19,8 @@ Guarantee:
 
 Assumes:
     What is asked (views, scores, parts of ρ) follows from public facts and earlier answers: a generator
-    holds no rows. A unit's rows stand in one batch, with nobody else's decision about them (`measuring.batches`); of
-    one with more than `batches.MOST_ROWS` so many are read, by a hash of its own rows, and the bound is the same.
+    holds no rows. How many rows a unit has is counted by the engine among those that are read
+    (`measuring.held_rows`), and all that is made of rows are sums, which do not depend on their order.
 
 References:
     [1] Canonne, Kamath & Steinke, The discrete Gaussian for differential privacy (2020).
@@ -41,8 +41,8 @@ from numpy.typing import NDArray
 
 from dalenius.accounting.neighbors import Neighbors
 from dalenius.errors import BudgetError
-from dalenius.measuring._exact import exact_batches
-from dalenius.measuring.batches import MOST_ROWS, UnitRows
+from dalenius.measuring._exact import exact_rows
+from dalenius.measuring.held_rows import HeldRows
 from dalenius.measuring.measures import change_within
 from dalenius.mechanisms.discrete_gaussian import DiscreteGaussian, widened
 from dalenius.mechanisms.exponential import Exponential
@@ -59,7 +59,6 @@ if TYPE_CHECKING:
 
 Weights = NDArray[np.int64]
 BITS = 12  # of what is left of a row, so that heavy units still count
-_UNITS = 2**15  # in one batch
 _EXACT = 2**53  # up to which doubles are whole numbers
 _ROOT = 2**40  # of which ε is rounded down to a multiple, where it is a root
 
@@ -185,12 +184,16 @@ class UnitMeasurer:
 def read_rows(
     table: Table, domain: PolicyDomain, where: Expression, limit: Limit, engine: Engine, salt: str, seconds: float
 ) -> tuple[Codes, Weights]:
-    """The codes of all rows (columns × rows), and what each weighs. Inside of a look and nowhere else."""
-    reading = UnitRows(table, domain.expressions, MOST_ROWS, where)
-    codes: list[Codes] = [np.zeros((len(domain.columns), 0), np.int32)]
+    """The codes of all rows (columns × rows), and what each weighs. Inside of a look and nowhere else.
+
+    Of a column whose classes are sought, positions.
+    """
+    sought = any(each.sought for each in domain.columns)
+    kind = np.dtype(np.int64) if sought else np.min_scalar_type(max(domain.domain.sizes))
+    codes: list[Codes] = [np.zeros((len(domain.columns), 0), kind)]
     weights: list[Weights] = [np.zeros(0, np.int64)]
-    for batch in exact_batches(reading, engine, salt, units=_UNITS, seconds=seconds):
-        held = np.diff(batch.starts)
-        codes.append(domain.codes(batch.values, batch.absent))
-        weights.append(np.repeat(limit.weigh(held), held))
+    for batch in exact_rows(HeldRows(table, domain.expressions, where), engine, salt, seconds=seconds):
+        coded = [batch.coded(at, each.codes) for at, each in enumerate(domain.columns)]
+        codes.append(np.stack([each.astype(kind) for each in coded]))
+        weights.append(limit.weigh(batch.held))
     return np.concatenate(codes, axis=1), np.concatenate(weights)

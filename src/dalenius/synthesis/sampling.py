@@ -51,7 +51,9 @@ def given(parent: NDArray[np.int64], table: NDArray[np.float64], rng: np.random.
     """
     if not len(parent):
         return np.zeros(0, np.int32)
-    present, where, count = np.unique(parent, return_inverse=True, return_counts=True)
+    every = np.bincount(parent, minlength=len(table))
+    present = np.flatnonzero(every)
+    count = every[present]
     weights = np.maximum(table[present], 0.0)
     sums = weights.sum(axis=1, keepdims=True)
     margin = np.maximum(table, 0.0).sum(axis=0)
@@ -64,8 +66,18 @@ def given(parent: NDArray[np.int64], table: NDArray[np.float64], rng: np.random.
     if short.any():  # rounding of floats at the ends of rows
         at = np.arange(len(short)), weights.argmax(axis=1)
         drawn[at] += short
-    order = np.lexsort((rng.random(len(parent)), where))
     found = np.empty(len(parent), np.int32)
     values = np.tile(np.arange(table.shape[1], dtype=np.int32), len(present))
-    found[order] = np.repeat(values, drawn.ravel())
+    found[_shuffled(parent, every, rng)] = np.repeat(values, drawn.ravel())
     return found
+
+
+def _shuffled(parent: NDArray[np.int64], every: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
+    """The rows by their parent, those with the same in random order: all in random order first, then sorted stably.
+
+    Small numbers are sorted in time that only their count decides.
+    """
+    place = np.cumsum(every > 0) - 1
+    order: NDArray[np.int64] = rng.permutation(len(parent))
+    sorted_ = np.argsort(place.astype(np.min_scalar_type(int(place[-1])))[parent][order], kind="stable")
+    return order[sorted_]

@@ -9,13 +9,15 @@ from itertools import combinations
 
 import numpy as np
 
+from dalenius.synthesis.domain import Column
 from dalenius.synthesis.measurer import Measured, Measurer, by_cells
-from dalenius.synthesis.models.margins import Shares, as_shares, total_rows
+from dalenius.synthesis.models.margins import Shares, on_simplex, total_rows
 from dalenius.synthesis.scores import Distance
 from dalenius.synthesis.views import Groups, View, merged, whole
 
 LEVELS = (8, 16, 32)
 RARE = 3.0  # values below so many σ are merged
+MARGIN = 1.96  # deviations within which noise alone lies, with chance 95%
 NOISE_KEPT = 0.4  # error per cell and σ: noise itself has √(2/π) ≈ 0.8, and raking takes about half of it back
 
 
@@ -70,12 +72,42 @@ def again(measurer: Measurer, start: Start, rho: Fraction, levels: Sequence[int]
 
 def _start(measurer: Measurer, measured: Sequence[Measured], levels: Sequence[int]) -> Start:
     rows = total_rows(measured)
-    shares = tuple(as_shares(each, rows) for each in measured)
+    shares = column_shares(measurer, measured, rows)
     groups = list[tuple[Groups, ...]]()
     for each, share, column in zip(measured, shares, measurer.domain, strict=True):
         by_level = [merged(share * rows, RARE * each.sigma, most, ordered=column.ordered) for most in levels]
-        groups.append(tuple(by_level))
+        closed = [code for code in column.doubtful if share[code] == 0]
+        groups.append(tuple(_joined(group, closed, int(share.argmax())) for group in by_level))
     return Start(tuple(measured), rows, shares, tuple(groups))
+
+
+def column_shares(measurer: Measurer, measured: Sequence[Measured], rows: float) -> tuple[Shares, ...]:
+    """One-way tables as shares that add up to 1."""
+    return tuple(_shares(each, column, rows) for each, column in zip(measured, measurer.domain, strict=True))
+
+
+def _shares(measured: Measured, column: Column, rows: float) -> Shares:
+    """A code that is doubtful has a share only where its noisy count is above the noise's 95% margin.
+
+    So a table without absent values gets none from noise, with chance 97.5% for each column.
+    """
+    held = np.ones(column.size, bool)
+    doubtful = list(column.doubtful)
+    held[doubtful] = measured.values[doubtful] > MARGIN * measured.sigma
+    found = np.zeros(column.size)
+    found[held] = on_simplex(measured.values[held], rows) / rows
+    return found
+
+
+def _joined(group: Groups, closed: Sequence[int], at: int) -> Groups:
+    """Codes that no row will have are counted with one that rows have: no model can draw them from a group of theirs.
+
+    >>> _joined(np.array([0, 1, 2, 3]), [2], 1).tolist()
+    [0, 1, 1, 2]
+    """
+    found = group.copy()
+    found[list(closed)] = group[at]
+    return np.unique(found, return_inverse=True)[1].astype(np.int32)
 
 
 def pairs(start: Start) -> list[View]:

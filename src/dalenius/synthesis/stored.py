@@ -28,6 +28,7 @@ from dalenius.synthesis.models.pool import Pool
 from dalenius.synthesis.policy_domain import PolicyDomain
 from dalenius.synthesis.sampling import Step
 from dalenius.synthesis.start import Start
+from dalenius.synthesis.units import MadeUpUnits
 from dalenius.synthesis.views import Groups, View
 
 if TYPE_CHECKING:
@@ -57,6 +58,7 @@ class StoredModel:
         limit: So many rows of one unit counted in full.
         domain: What the codes mean.
         model: Draws rows of codes.
+        units: Whose made-up rows are; None: each is somebody else's.
         measured: The noisy tables that it was made from, and how well it fits them.
     """
 
@@ -67,6 +69,7 @@ class StoredModel:
     limit: int
     domain: PolicyDomain
     model: Model
+    units: MadeUpUnits | None = None
     measured: tuple[Fit, ...] = ()
 
     @property
@@ -76,16 +79,27 @@ class StoredModel:
 
     @property
     def rows(self) -> int:
-        """How many rows the table has, by noisy count."""
+        """How many rows the table has, by noisy count: of its units where these were counted, else of its rows."""
+        return self.counted if self.units is None else max(0, round(self.units.rows))
+
+    @property
+    def counted(self) -> int:
+        """How many rows the model counts, those of units with many less each."""
         return max(0, round(self.model.rows))
 
     def draw(self, rows: int | None = None, seed: int | None = None) -> dict[str, pa.Array]:
         """Rows as columns of values. ``seed``: the same rows again; nothing secret depends on it."""
+        import pyarrow as pa
+
         rows = self.rows if rows is None else rows
         check_rows(rows)
         rng = np.random.default_rng(seed)
         codes = self.model.sample(rows, rng) if rows else np.zeros((0, len(self.domain.columns)), np.int32)
-        return {each.name: each.values(codes[:, at], rng) for at, each in enumerate(self.domain.columns)}
+        whose = dict[str, pa.Array]()
+        if self.units is not None:
+            codes, units = self.units.deal(codes, rng)
+            whose[self.units.name] = pa.array(units)
+        return whose | {each.name: each.values(codes[:, at], rng) for at, each in enumerate(self.domain.columns)}
 
     def to_json(self) -> dict[str, Any]:
         """The stored tree."""
@@ -98,6 +112,7 @@ class StoredModel:
             "limit": self.limit,
             "columns": self.domain.to_json(),
             "model": _model_json(self.model),
+            "units": None if self.units is None else self.units.to_json(),
             "measured": [each.to_json() for each in self.measured],
         }
 
@@ -112,7 +127,6 @@ class StoredModel:
             raise _unreadable(f"It is not of the format {FORMAT!r}; a newer dalenius may have written it.")
         _check_size(sum(map(_numbers, _packs(data["model"]))))
         domain = PolicyDomain.of_json(data["columns"])
-        _check_size(sum(each.column.size for each in domain.columns))
         return cls(
             data["table"],
             data["method"],
@@ -121,6 +135,7 @@ class StoredModel:
             data["limit"],
             domain,
             _model_of(data["model"]),
+            None if data.get("units") is None else MadeUpUnits.of_json(data["units"]),
             tuple(map(Fit.of_json, data.get("measured", ()))),
         )
 

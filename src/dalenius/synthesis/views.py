@@ -61,20 +61,23 @@ class Rows:
 
     def __init__(self, columns: Codes) -> None:
         self.columns = columns
-        self._merged = dict[tuple[int, int], tuple[Groups, NDArray[np.intp]]]()
+        self._merged = dict[tuple[int, int], tuple[Groups, Codes]]()
 
-    def merged(self, place: int, group: Groups) -> NDArray[np.intp]:
-        """A column's groups."""
+    def merged(self, place: int, group: Groups) -> Codes:
+        """A column's groups, in as few bytes as they need."""
         key = (place, id(group))
         if key not in self._merged:  # the group is kept too, so that no other takes its id
-            self._merged[key] = group, group.astype(np.intp)[self.columns[place]]
+            found = self.columns[place]
+            if not np.array_equal(group, np.arange(len(group))):
+                found = group.astype(np.min_scalar_type(int(group.max())))[found]
+            self._merged[key] = group, found
         return self._merged[key][1]
 
     def cell(self, view: View) -> NDArray[np.intp]:
         """The cell that each row falls into."""
-        found = self.merged(view.columns[0], view.groups[0])
+        found = self.merged(view.columns[0], view.groups[0]).astype(np.intp)
         for place, group, width in zip(view.columns[1:], view.groups[1:], view.shape[1:], strict=True):
-            found = found * width
+            found *= width
             found += self.merged(place, group)
         return found
 

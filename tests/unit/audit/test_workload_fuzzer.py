@@ -11,7 +11,7 @@ from tests.conftest import LONG
 from dalenius.accounting.neighbors import Neighbors
 from dalenius.audit.fuzz import FuzzReport, fuzz
 from dalenius.audit.fuzzing.workloads import WorkloadSides
-from dalenius.queries.workloads import planning
+from dalenius.queries.workloads import blocks
 
 SEED = 3
 
@@ -26,7 +26,7 @@ def test_no_unit_changes_what_is_measured_by_more_than_is_claimed():
 
 
 def test_a_column_norm_too_small_by_one_row_is_caught(monkeypatch):
-    right = planning.Part.change
+    right = blocks.Part.change
 
     def one_row_less(part, norm, neighbors):
         """What one unit changes, were its limit one row, or one step, lower."""
@@ -34,14 +34,14 @@ def test_a_column_norm_too_small_by_one_row_is_caught(monkeypatch):
         less, limit = part.measure.limit - (part.measure.one_row << part.measure.bits), part.measure.limit
         return max(0, found * less // limit if norm == "l1" else found * less**2 // limit**2)
 
-    monkeypatch.setattr(planning.Part, "change", one_row_less)
+    monkeypatch.setattr(blocks.Part, "change", one_row_less)
     report = fuzzed(200)
     assert [each.kind for each in report.violations] == ["difference"]
 
 
 def test_the_exchange_of_units_claimed_as_if_one_were_added_is_caught(monkeypatch):
-    right = planning.Part.change
-    monkeypatch.setattr(planning.Part, "change", lambda part, norm, _: right(part, norm, Neighbors.ADD_REMOVE))
+    right = blocks.Part.change
+    monkeypatch.setattr(blocks.Part, "change", lambda part, norm, _: right(part, norm, Neighbors.ADD_REMOVE))
     assert [each.kind for each in fuzzed(300).violations] == ["difference"]
 
 

@@ -13,6 +13,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from tests.seeded_noise import seeded_noise
 
 from dalenius.analyst import Analyst
 from dalenius.curator import Curator
@@ -254,11 +255,12 @@ def test_who_has_counted_the_rows_of_some_groups_knows_how_many_there_are_to_ave
 
 
 def test_an_answer_is_put_together_from_own_answers_to_its_columns(tmp_path):
-    ana = laid(tmp_path).analyst("ana")
     both = "SELECT ward, COUNT(*) AS n, SUM(cost) AS s FROM stays WHERE cost > 50 GROUP BY ward"
-    assert only(ana.preview(both, epsilon=1.0)).total_error == (None, None, None)
-    for column in ("COUNT(*)", "SUM(cost)"):
-        ana.ask(f"SELECT ward, {column} AS x FROM stays WHERE cost > 50 GROUP BY ward", epsilon=1.0)
+    with seeded_noise(1):  # one time in ten limits come out so that a fresh answer is expected to be more exact
+        ana = laid(tmp_path).analyst("ana")
+        assert only(ana.preview(both, epsilon=1.0)).total_error == (None, None, None)
+        for column in ("COUNT(*)", "SUM(cost)"):
+            ana.ask(f"SELECT ward, {column} AS x FROM stays WHERE cost > 50 GROUP BY ward", epsilon=1.0)
     found = ana.preview(both, epsilon=1.0)
     assert only(found).known  # each of them had all of ε
     release = ana.ask(both, epsilon=1.0, fresh=True)

@@ -24,9 +24,9 @@ from dalenius.synthesis import comparison_kind
 from dalenius.synthesis.comparison import MOST_TABLES, Compared, classed, compare
 from dalenius.synthesis.comparison_release import Comparison, ComparisonPreview
 from dalenius.synthesis.describing import drawn
-from dalenius.synthesis.domain import Column
 from dalenius.synthesis.generators.histogram import IndependentModel
-from dalenius.synthesis.policy_domain import Modelled, PolicyDomain
+from dalenius.synthesis.modelled import Modelled
+from dalenius.synthesis.policy_domain import PolicyDomain
 from dalenius.synthesis.release import SyntheticTable
 from dalenius.synthesis.rows import Limit, UnitMeasurer, read_rows
 from dalenius.synthesis.scoring import errors
@@ -56,9 +56,10 @@ def made(people: Curator) -> SyntheticTable:
 def model_of(rows: int = 40, seed: int = 1, sizes: Sequence[int] = SIZES) -> StoredModel:
     """A model of independent columns, without data."""
     chance = np.random.default_rng(seed)
-    columns = [Column(f"c{at}", tuple(range(size)), ordered=size > 8) for at, size in enumerate(sizes)]
+    keys = [tuple(range(size)) for size in sizes]
+    columns = [Modelled(f"c{at}", Kind.INTEGER, False, each, ordered=len(each) > 8) for at, each in enumerate(keys)]
     shares = tuple(chance.dirichlet(np.ones(size)) for size in sizes)
-    domain = PolicyDomain(tuple(Modelled(each, Kind.INTEGER) for each in columns))
+    domain = PolicyDomain(tuple(columns))
     return StoredModel("t", "histogram", 1.0, 0.02, 1, domain, IndependentModel(rows, shares))
 
 
@@ -313,3 +314,16 @@ def test_noise_is_never_drawn_twice_from_one_key(
     monkeypatch.setattr(noise, "fresh_key", lambda: keys.append(1))
     people.analyst("ana").compare_synthetic(made, epsilon=0.83)
     assert keys == [1]
+
+
+def test_keys_and_classes_that_were_found_are_compared_as_they_were_found(tmp_path: Path):
+    """A category without keys and a number of many steps: what the model found for them is what rows are put into."""
+    columns = COLUMNS.replace('[columns.note]\ntype = "text"', '[columns.note]\ntype = "category"')
+    curator = curator_of(tmp_path, some_rows(300), columns=columns)
+    ana, asked = curator.analyst("ana"), ["bmi", "note", "age"]
+    made = ana.synthesize("people", epsilon=50.0, method="tree", columns=asked)
+    keys = {each.name: each.keys for each in made.stored.domain.columns}
+    assert keys["note"] == ("abc",) and keys["bmi"] is None
+    found = ana.compare_synthetic(made, epsilon=50.0, predict="note")
+    (note,) = [each["error"] for each in found.ways[0].each or () if each["columns"] == ["note"]]
+    assert note < 0.1 and found.prediction is not None and found.prediction.accuracy > 0.9

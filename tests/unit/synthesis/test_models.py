@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from dalenius.synthesis.measurer import Measured
-from dalenius.synthesis.models.margins import as_shares, on_simplex, total_rows
+from dalenius.synthesis.models.margins import on_simplex, total_rows
 from dalenius.synthesis.models.pool import Pool
 from dalenius.synthesis.models.raking import raked, soft_target
 from dalenius.synthesis.models.tree import pair_table, spanning
@@ -31,9 +31,8 @@ def test_exact_counts_win_and_useless_ones_lose():
 
 
 def test_shares_are_not_negative_and_add_up():
-    noisy = Measured(whole([0], [4]), np.array([50.0, 60, -30, 5]), 4.0)
-    found = as_shares(noisy, 100)
-    assert found.min() == 0 and found.sum() == pytest.approx(1)
+    found = on_simplex(np.array([50.0, 60, -30, 5]), 100)
+    assert found.min() == 0 and found.sum() == pytest.approx(100)
     assert on_simplex(np.full(3, -9.0), 6).tolist() == [2, 2, 2]
 
 

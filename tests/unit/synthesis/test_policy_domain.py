@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import date, datetime, timedelta
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,9 @@ from tests.unit.synthesis.made import COLUMNS, MODELLED, POLICY, curator_of, som
 
 from dalenius.errors import InputError, NotAllowedError, UnknownColumnError
 from dalenius.releasing.opened import Opened, tables_of
-from dalenius.synthesis.policy_domain import CLASSES, Modelled, PolicyDomain, domain_of, modelled
+from dalenius.synthesis.modelled import MOST_CLASSES, MOST_KEYS, Modelled
+from dalenius.synthesis.policy_domain import PolicyDomain, domain_of
+from dalenius.synthesis.position_classes import Classes
 from dalenius.tables.policy import Bounds, Column, Kind
 
 CHANCE = np.random.default_rng(0)
@@ -32,14 +35,14 @@ def test_a_domain_has_all_that_is_declared_and_names_the_rest(table: Any):
     assert tuple(each.name for each in found.columns) == MODELLED
     assert left == {"note": "declare its keys"}
     sizes = dict(zip(MODELLED, found.domain.sizes, strict=True))
-    # keys or classes, and one for absent values where there is no default
+    # keys or classes, those that are sought at most; and one for absent values where there is no default
     assert sizes == {
         "sex": 3,
         "région": 4,
-        "bmi": CLASSES + 1,
+        "bmi": MOST_CLASSES + 1,
         "age": 101,
-        "day": CLASSES + 1,
-        "at": CLASSES + 1,
+        "day": MOST_CLASSES + 1,
+        "at": MOST_CLASSES + 1,
         "smoker": 3,
         "wave": 4,
         "country": 1,
@@ -82,6 +85,15 @@ def test_two_columns_with_very_many_keys_are_refused_together(table: Any):
         domain_of(replace(table, policy=replace(table.policy, columns={"a": more})), ["a"])
 
 
+CLASSES = 32
+
+
+def settled(column: Column) -> Modelled:
+    """With equal classes, where they would be sought."""
+    found = Modelled.of(column)
+    return found.with_classes(Classes.equal(found.grid.size, CLASSES)) if found.sought and found.grid else found
+
+
 def back(column: Modelled, values: np.ndarray) -> list[Any]:
     codes = column.codes(values, np.zeros(len(values), bool))
     found: list[Any] = column.values(codes, CHANCE).to_pylist()
@@ -90,7 +102,7 @@ def back(column: Modelled, values: np.ndarray) -> list[Any]:
 
 @given(st.integers(-(2**40), 2**40), st.integers(0, 127), st.data())
 def test_few_whole_numbers_come_back_as_they_were(low: int, width: int, data: st.DataObject):
-    column = modelled(Column("n", Kind.INTEGER, Bounds(low, low + width)))
+    column = settled(Column("n", Kind.INTEGER, Bounds(low, low + width)))
     values = data.draw(st.lists(st.integers(low, low + width), min_size=1))
     assert back(column, np.array(values, np.float64)) == values
     assert column.column.size == width + 2
@@ -98,7 +110,7 @@ def test_few_whole_numbers_come_back_as_they_were(low: int, width: int, data: st
 
 @given(st.integers(-(2**62), 2**62), st.integers(1, 2**62), st.data())
 def test_many_whole_numbers_come_back_near_and_within_their_bounds(low: int, width: int, data: st.DataObject):
-    column = modelled(Column("n", Kind.INTEGER, Bounds(low, low + width), default=low))
+    column = settled(Column("n", Kind.INTEGER, Bounds(low, low + width), default=low))
     values = data.draw(st.lists(st.integers(low, low + width), min_size=1))
     found = back(column, np.array(values, np.float64))
     assert all(low <= each <= low + width and type(each) is int for each in found)
@@ -109,35 +121,69 @@ def test_many_whole_numbers_come_back_near_and_within_their_bounds(low: int, wid
 def test_dates_and_times_come_back_within_their_class():
     year = Bounds(date(2024, 1, 1), date(2024, 12, 31))
     days = [date(2024, 1, 1) + timedelta(days=at) for at in range(366)]
-    found = back(modelled(Column("d", Kind.DATE, year)), np.array(days, "datetime64[D]"))
+    found = back(settled(Column("d", Kind.DATE, year)), np.array(days, "datetime64[D]"))
     assert all(abs(each - day) <= timedelta(days=366 / CLASSES + 1) for each, day in zip(found, days, strict=True))
-    week = modelled(Column("d", Kind.DATE, Bounds(days[0], days[6])))
+    week = settled(Column("d", Kind.DATE, Bounds(days[0], days[6])))
     assert back(week, np.array(days[:7], "datetime64[D]")) == days[:7]
     start = datetime.fromisoformat("1969-12-31T23:00:00")
     hours = [start + timedelta(hours=at) for at in range(3)]
-    moments = modelled(Column("t", Kind.DATETIME, Bounds(hours[0], hours[-1])))
+    moments = settled(Column("t", Kind.DATETIME, Bounds(hours[0], hours[-1])))
     near = back(moments, np.array(hours, "datetime64[us]"))
     assert all(abs(each - hour) <= timedelta(hours=2 / CLASSES) for each, hour in zip(near, hours, strict=True))
     assert hours[0] <= min(near) and max(near) <= hours[-1]
 
 
 def test_keys_of_all_kinds_come_back_and_absent_values_are_absent():
-    texts = modelled(Column("k", Kind.TEXT, keys=("nörd", "北", "it's", "")))
+    texts = settled(Column("k", Kind.TEXT, keys=("nörd", "北", "it's", "")))
     assert back(texts, np.array(["北", "", "it's"], object)) == ["北", "", "it's"]
-    waves = modelled(Column("k", Kind.INTEGER, keys=(3, 1)))
+    waves = settled(Column("k", Kind.INTEGER, keys=(3, 1)))
     assert back(waves, np.array([1.0, 3.0])) == [1, 3]
-    truths = modelled(Column("k", Kind.BOOLEAN))
+    truths = settled(Column("k", Kind.BOOLEAN))
     assert back(truths, np.array([True, False])) == [True, False]
-    dates = modelled(Column("k", Kind.DATE, keys=(date(2025, 5, 1), date(1960, 1, 2))))
+    dates = settled(Column("k", Kind.DATE, keys=(date(2025, 5, 1), date(1960, 1, 2))))
     assert back(dates, np.array(["1960-01-02", "2025-05-01"], "datetime64[D]")) == [date(1960, 1, 2), date(2025, 5, 1)]
     for column, values in ((texts, np.array(["", "x"], object)), (waves, np.array([0.0, 1.0]))):
         assert column.values(column.codes(values, np.ones(2, bool)), CHANCE).to_pylist() == [None, None]
 
 
 def test_numbers_lie_on_their_step():
-    column = modelled(Column("x", Kind.NUMBER, Bounds(0, 1), step=__import__("fractions").Fraction(1, 10)))
-    found = column.values(np.full(100, CLASSES - 1, np.int32), CHANCE).to_pylist()
-    assert set(found) <= {0.9, 1.0}
+    column = Modelled.of(Column("x", Kind.NUMBER, Bounds(0, 1), step=Fraction(1, 10)))
+    tenths = [at / 10 for at in range(11)]
+    assert not column.sought and column.column.size == 12
+    assert back(column, np.array(tenths)) == tenths
+    wide = settled(Column("x", Kind.NUMBER, Bounds(-5, 5000), step=Fraction(1, 4)))
+    found = wide.values(np.arange(CLASSES).repeat(20), CHANCE).to_pylist()
+    assert all(each * 4 == round(each * 4) and -5 <= each <= 5000 for each in found)
+
+
+def test_what_is_sought_is_what_the_policy_leaves_open():
+    sought = {
+        "wide": Column("a", Kind.INTEGER, Bounds(0, 128)),
+        "fine": Column("b", Kind.NUMBER, Bounds(0, 1), step=Fraction(1, 1000)),
+        "open": Column("c", Kind.CATEGORY),
+    }
+    for each in map(Modelled.of, sought.values()):
+        assert each.sought and Modelled.of_json(each.to_json()) == each
+        with pytest.raises(RuntimeError):
+            each.values(np.zeros(1, np.int32), CHANCE)
+    assert Modelled.of(sought["open"]).column.size == MOST_KEYS + 2  # the rest, and absent values
+    for column in (
+        Column("d", Kind.INTEGER, Bounds(0, 127)),
+        Column("e", Kind.BOOLEAN),
+        Column("f", Kind.CATEGORY, keys=("a",)),
+    ):
+        assert not Modelled.of(column).sought
+
+
+def test_keys_that_were_found_have_a_rest():
+    found = Modelled.of(Column("city", Kind.CATEGORY)).with_keys(("北", "other"))
+    values, absent = np.array(["北", "x", "other", "", "z"], object), np.array([False] * 3 + [True, False])
+    assert found.codes(values, absent).tolist() == [0, 2, 1, 3, 2]
+    assert found.values(np.array([0, 1, 2, 3]), CHANCE).to_pylist() == ["北", "other", "(other)", None]
+    assert Modelled.of_json(found.to_json()) == found
+    none = Modelled.of(Column("city", Kind.CATEGORY, default="")).with_keys(())
+    assert none.column.size == 1 and none.codes(values[:2], absent[:2]).tolist() == [0, 0]
+    assert none.values(np.zeros(2, np.int32), CHANCE).to_pylist() == ["other", "other"]
 
 
 def test_the_policy_of_these_tests_has_every_kind():

@@ -6,16 +6,15 @@ import numpy as np
 import pytest
 
 from dalenius.errors import InputError
-from dalenius.synthesis.domain import Column
-from dalenius.synthesis.policy_domain import Modelled, modelled
+from dalenius.synthesis.modelled import Modelled
 from dalenius.synthesis.predicting import MOST_CLASSES, classes_of, learned
 from dalenius.tables.policy import Bounds, Kind
 from dalenius.tables.policy import Column as Declared
 
-AGE = modelled(Declared("age", Kind.INTEGER, Bounds(0, 99)))
-SEX = Modelled(Column("sex", ("f", "m")), Kind.CATEGORY)
-ILL = Modelled(Column("ill", (False, True), absent=True), Kind.BOOLEAN)
-TOWN = Modelled(Column("town", tuple(f"t{at}" for at in range(60))), Kind.CATEGORY)
+AGE = Modelled.of(Declared("age", Kind.INTEGER, Bounds(0, 99)))
+SEX = Modelled("sex", Kind.CATEGORY, absent=False, keys=("f", "m"))
+ILL = Modelled("ill", Kind.BOOLEAN, absent=True, keys=(False, True))
+TOWN = Modelled("town", Kind.CATEGORY, absent=False, keys=tuple(f"t{at}" for at in range(60)))
 
 
 def people(rows: int, seed: int) -> np.ndarray:
@@ -54,7 +53,7 @@ def test_numbers_are_told_by_quarters_and_keys_by_the_most_frequent():
     assert spike.names == ("0 to 39", "40", "41 to 99", "no value") and max(spike.groups) == 3
 
 
-@pytest.mark.parametrize("columns", [(SEX,), (Modelled(Column("one", ("x",)), Kind.TEXT), SEX)])
+@pytest.mark.parametrize("columns", [(SEX,), (Modelled("one", Kind.TEXT, absent=False, keys=("x",)), SEX)])
 def test_what_cannot_be_told_apart_is_refused(columns: tuple[Modelled, ...]):
     with pytest.raises(InputError, match="cannot be predicted"):
         learned(np.zeros((len(columns), 50), np.int32), columns, 0)

@@ -17,6 +17,8 @@ from tests.unit.synthesis.made import curator_of, some_rows
 
 from dalenius.accounting.neighbors import Neighbors
 from dalenius.errors import BudgetError
+from dalenius.measuring._exact import exact_batches
+from dalenius.measuring.batches import UnitRows
 from dalenius.measuring.expressions import TRUE
 from dalenius.synthesis.domain import sized
 from dalenius.synthesis.generators.tree import tree
@@ -158,8 +160,11 @@ def planned(curator: Any, **more: Any) -> Any:
     return leaving_of(curator.analyst("ana")._asker, SynthesisAsk("people", 1.0, **more)).plan
 
 
+SETTLED = ("sex", "région", "age", "smoker", "wave")  # whose values the policy settles
+
+
 def exact_tables(curator: Any) -> tuple[list[Any], Limit]:
-    plan = planned(curator)
+    plan = planned(curator, columns=SETTLED)
     (version,) = curator.tables()
     engine = curator.engines.of(version.fingerprint)
     codes, weights = read_rows(plan.table, plan.domain, TRUE, plan.limit, engine, "salt", 60.0)
@@ -176,3 +181,22 @@ def test_a_person_with_a_thousand_rows_moves_what_the_engine_reads_by_no_more_th
     moved = [after - before for before, after in zip(without, with_, strict=True)]
     assert all((each >= 0).all() and 0 < each.sum() <= limit.length for each in moved)
     assert all(before.sum() == limit.whole * len(rows) for before in without)  # all others count in full
+
+
+def test_what_is_read_in_columns_is_what_whole_units_give(tmp_path: Path):
+    """All tables of two columns, worked out from batches of whole units and value by value."""
+    rows = some_rows(60) + [{**each, "person": 7} for each in some_rows(1, each=5)]
+    curator = curator_of(tmp_path, rows)
+    plan = planned(curator, columns=SETTLED)
+    engine = curator.engines.of(curator.tables()[0].fingerprint)
+    found, limit = exact_tables(curator)
+    codes, weights = list[Any](), list[Any]()
+    for batch in exact_batches(UnitRows(plan.table, plan.domain.expressions, 10**6), engine, "salt", units=7):
+        held = np.diff(batch.starts)
+        weights.append(np.repeat(limit.weigh(held), held))
+        read = zip(plan.domain.columns, batch.values, batch.absent, strict=True)
+        codes.append([each.codes(values, absent) for each, values, absent in read])
+    exact = UnitMeasurer(plan.domain.domain, np.concatenate(codes, axis=1), np.concatenate(weights), limit, Fraction(1))
+    sizes = plan.domain.domain.sizes
+    for view, table in zip(combinations(range(len(sizes)), 2), found, strict=True):
+        assert exact.exact(whole(view, sizes)).tolist() == table.tolist()

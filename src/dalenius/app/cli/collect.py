@@ -14,8 +14,6 @@ from dalenius.errors import InputError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rich.console import Console
-
     from dalenius.local.collecting import Folded
     from dalenius.local.domain import Domain
 
@@ -78,28 +76,41 @@ def encode(
     setting: Annotated[
         list[str] | None, typer.Option("--set", metavar="NAME=NUMBER", help="A setting of the randomiser; repeatable.")
     ] = None,
+    memory: Annotated[
+        Path | None,
+        typer.Option("--memory", metavar="FILE", help="Keep answers there and repeat them, day after day. Secret."),
+    ] = None,
+    keep: Annotated[
+        int | None, typer.Option("--keep", metavar="N", help="So many different values of each person, at first 1.")
+    ] = None,
     yes: Yes = False,
 ) -> None:
     """Turns each value into a report that says little about it. This is what runs where the values are.
 
     Example: dalenius collect encode answers.txt --randomiser k-ary --domain answers.domain --epsilon 1 -o answers.dlnr
     """
+    from dalenius.app.views import collections as view
     from dalenius.local.collecting import encode_file, randomiser_called
+    from dalenius.local.randomisers.rappor import Rappor
     from dalenius.owner.other_homes import check_unprotected_elsewhere
 
     found = None if domain is None else _domain(domain)
     chosen = randomiser_called(randomiser, epsilon, found, _settings(setting))
     read = [file, *([] if domain is None or _is_number(domain) else [Path(domain)])]
-    _check_target(output, None, read, yes=yes)
+    _check_target(output, None, [*read, *([memory] if memory else [])], yes=yes)
+    _check_target(memory, None, read, yes=True)  # it is meant to be replaced, by what it keeps one day later
+    if memory is not None and memory.resolve() == output.resolve():
+        raise InputError("Memory and reports are one file.", why="Either would be lost.", fix="Name another file.")
+    if keep is not None and memory is None:
+        raise InputError("--keep is for a memory.", why="Nothing else keeps answers.", fix="Add --memory FILE.")
     if file.is_file():
         check_unprotected_elsewhere([file], None)  # a protected table's people have a budget
     with working(frame, "Encoding") as bar:
-        count = encode_file(
-            file, output, chosen, found, column=column, told=None if bar is None else lambda share: bar(share, "")
-        )
+        told = None if bar is None else lambda share: bar(share, "")
+        done = encode_file(file, output, chosen, found, column=column, memory=memory, keep=keep, told=told)
     data = {
         "output": str(output),
-        "reports": count,
+        "reports": done.reports,
         "report_bytes": chosen.report_bytes,
         "randomiser": chosen.name,
         "settings": {key: value for key, value in chosen.fields().items() if key not in {"epsilon", "size"}},
@@ -108,20 +119,18 @@ def encode(
         "domain": "" if found is None else found.sha256,
         "size": None if found is None else found.size,
     }
-
-    def human(console: Console) -> None:
-        from dalenius.app.views.collections import TWICE
-
-        size = "1 byte" if chosen.report_bytes == 1 else f"{chosen.report_bytes:,} bytes"
-        console.print(
-            f"{count:,} {'report' if count == 1 else 'reports'} of {size}, each ε = {chosen.actual_epsilon:.9g}"
-            f" locally private ({chosen.name}): {output}",
-            markup=False,
-            highlight=False,
-        )
-        console.print(TWICE, style="dim")
-
-    frame.emit(data, human)
+    if isinstance(chosen, Rappor):
+        data["daily_epsilon"] = chosen.daily_epsilon
+    if (spent := done.spending) is not None:
+        data["memory"] = {
+            "file": str(memory),
+            "days": spent.days,
+            "values": spent.values,
+            "daily_epsilon": spent.daily,
+            "lifetime_epsilon": spent.lifetime,
+            "without_memory": spent.without,
+        }
+    frame.emit(data, lambda console: view.print_encoded(console, data))
 
 
 @framed

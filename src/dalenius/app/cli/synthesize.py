@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,7 +12,6 @@ import typer
 from dalenius.app.cli import server_option
 from dalenius.app.cli.ask import Who, analyst_of
 from dalenius.app.cli.frame import Frame, framed
-from dalenius.app.cli.rows_option import working
 from dalenius.app.cli.synthesize_compare import compare_with_real
 from dalenius.app.cli.synthesize_files import check_apart, check_files, check_public, home_of, write_report, write_rows
 from dalenius.errors import InputError
@@ -19,6 +19,7 @@ from dalenius.errors import InputError
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from dalenius.analyst import Asking
     from dalenius.synthesis.preview import SyntheticPreview
 
 Table = Annotated[str, typer.Argument(metavar="TABLE", help="A protected table.")]
@@ -64,6 +65,10 @@ Public = Annotated[
     str | None,
     typer.Option("--public", metavar="NAME", help="Open the rows as a public table: questions on NAME are free."),
 ]
+Seconds = Annotated[
+    float | None,
+    typer.Option("--time", metavar="S", help="The best that about S seconds of work give, by public sizes alone."),
+]
 Seed = Annotated[
     int | None, typer.Option("--seed", metavar="N", help="The same rows of the same model again. Nothing is less safe.")
 ]
@@ -86,6 +91,7 @@ def synthesize(
     columns: Columns = None,
     target: Target = None,
     rows_per_unit: PerUnit = None,
+    work: Seconds = None,
     seed: Seed = None,
     compare: Compare = False,
     predict: Predict = None,
@@ -112,6 +118,7 @@ def synthesize(
         "columns": names_of(columns),
         "target": target,
         "rows_per_unit": rows_per_unit,
+        "time": work,
     }
     asker = analyst_of(frame, analyst, server, token_file)
     curator = home_of(frame, asker)
@@ -126,7 +133,7 @@ def synthesize(
         return
     began = time.monotonic()
     opened = None if curator is None or public is None else (curator, public)
-    with working(frame, "Making the model"):
+    with _expected(frame, asker, table, asked):
         found = asker.synthesize(table, **asked)
     written = write_rows(frame, found, output, rows, seed, opened)
     if report is not None:
@@ -170,6 +177,24 @@ def _check_together(
         )
     if output is None and not compare and not dry_run:
         raise InputError("Where to?", why="The rows are written to a file.", fix="Give -o FILE.csv, or --dry-run.")
+
+
+def _expected(frame: Frame, asker: Asking, table: str, asked: dict[str, Any]) -> AbstractContextManager[None]:
+    """What it takes, said before it is charged, and a bar for as long; a server says itself how long it takes."""
+    from dalenius.analyst import Analyst
+    from dalenius.app.cli.clock_bar import clock_bar
+    from dalenius.app.views.synthetic import work_in_words
+    from dalenius.releasing.pacing import probe
+
+    if not isinstance(asker, Analyst):
+        frame.note("Charged first, then the rows are read and the model is fitted: it may take a while.")
+        return nullcontext()
+    expected = asker.preview_synthetic(table, **asked)
+    if expected.known:
+        return nullcontext()
+    seconds = expected.work * probe()
+    frame.note(f"Charged first, then the rows are read and the model is fitted: {work_in_words(expected, seconds)}.")
+    return clock_bar(frame, "Making the model", seconds)
 
 
 def _print_preview(console: Console, expected: SyntheticPreview) -> None:

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from dalenius.app.cli.clock_bar import clock_bar
 from dalenius.app.cli.frame import Frame
-from dalenius.app.cli.rows_option import working
 from dalenius.app.cli.synthesize_files import write_report
 from dalenius.errors import InputError
 
@@ -28,6 +28,8 @@ def compare_with_real(
     dry_run: bool,
 ) -> None:
     """Compares the model that the same options made; its own price is ``asked["epsilon"]``."""
+    from dalenius.releasing.pacing import probe
+
     epsilon = asked["epsilon"]
     release = asker.preview_synthetic(table, **asked).release
     if release is None:
@@ -36,8 +38,8 @@ def compare_with_real(
             why="What is compared was made before, with the same columns, method and limits.",
             fix="Make it first: the same without --compare, and with -o FILE.",
         )
+    expected = asker.preview_comparison(release, epsilon=epsilon, predict=predict)
     if dry_run:
-        expected = asker.preview_comparison(release, epsilon=epsilon, predict=predict)
 
         def tell(console: Console) -> None:
             from dalenius.app.views.synthetic import print_comparison_preview
@@ -47,7 +49,7 @@ def compare_with_real(
         frame.emit(expected.to_dict(), tell)
         return
     made = None if report is None else asker.synthetic(release)
-    with working(frame, "Comparing with the real table"):
+    with clock_bar(frame, "Comparing with the real table", expected.work * probe()):
         found = asker.compare_synthetic(release, epsilon=epsilon, predict=predict)
     if report is not None and made is not None:
         write_report(frame, report, made, found)

@@ -35,11 +35,12 @@ OBJECTS = {
     "measured for them; `one_by_one`: what each would give alone; `epsilon`, `delta`, `confidence`, `remaining`, "
     "`known`, `notes`",
     "POST /v1/synthetic": "`table`, `method`, `columns`, `left_out`: of each column that cannot be modelled what to "
-    "declare; `rows` (by noisy count), `rows_per_unit`, `guarantee`, `charge`, `remaining`, `free`, `receipt`, "
-    "`notes`; `model`: what rows are drawn from; `kind`: synthetic; `request`: what was asked for",
+    "declare; `rows` (by noisy count), `rows_per_unit`, `units`: `column`, `count`; `guarantee`, `charge`, "
+    "`remaining`, `free`, `receipt`, `notes`; `model`: what rows are drawn from; `kind`: synthetic; `request`: what "
+    "was asked for",
     "POST /v1/synthetic/preview": "`epsilon`, `table`, `method`, `words`, `columns`: of each `name`, `values`, "
-    "`margin`; `left_out`, `rows`, `rows_per_unit`, `seconds`, `remaining`, `known`, `release` (the analyst's best of "
-    "the same, or null), `notes`",
+    "`margin`; `left_out`, `rows`, `rows_per_unit`, `work`, `memory`, `seconds`, `remaining`, `known`, `release` (the "
+    "analyst's best of the same, or null), `notes`",
     "GET /v1/synthetic/{id}": "as `POST /v1/synthetic` gives it, `free`",
     "GET /v1/synthetic/{id}/comparisons": "`comparisons`: of each what `POST /v1/synthetic/compare` gives",
     "GET /v1/synthetic/{id}/report": "what [the report](synthesize.md#the-report) has; with `format=html` the document",
@@ -47,8 +48,8 @@ OBJECTS = {
     "columns `columns`, `tables`, `of`, `error`, `margin`, `each`, `margin_each`; `prediction`: `column`, `classes`, "
     "`table`, `sigma`, `accuracy`, `margin`, `most_frequent`, `synthetic`, or null; `guarantee`, `charge`, "
     "`remaining`, `free`, `receipt`, `notes`; `kind`: comparison; `request`: what was asked for",
-    "POST /v1/synthetic/compare/preview": "`epsilon`, `release`, `table`, `margins`, `predict`, `seconds`, "
-    "`remaining`, `known`, `notes`",
+    "POST /v1/synthetic/compare/preview": "`epsilon`, `release`, `table`, `margins`, `predict`, `work`, "
+    "`seconds`, `remaining`, `known`, `notes`",
     "POST /v1/synthetic/{id}/open": "`name`, `file` (below the data folder), `table`: what `protect --json` has",
     "POST /v1/publications": "what `dalenius anonymize run --json` has, and: `file` (where its rows are got), `curve` "
     "(loss by k), `kind` (publication), `guarantee` and all of `charge` (null, which is not zero)",

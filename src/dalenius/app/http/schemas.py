@@ -108,6 +108,7 @@ class SyntheticIn(_Given):
     )
     target: str | None = Field(None, description="A column that will be predicted: measured more exactly.")
     rows_per_unit: int | None = Field(None, description="So many rows of one unit count in full.")
+    time: float | None = Field(None, description="Seconds of work at most, as reckoned from public sizes.")
 
 
 class AskSyntheticIn(SyntheticIn):

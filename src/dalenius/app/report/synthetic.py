@@ -73,6 +73,7 @@ class SyntheticReport:
     method: str
     rows: int
     rows_per_unit: int
+    units: Mapping[str, Any] | None
     guarantee: Mapping[str, Any]
     left_out: Mapping[str, str]
     columns: Sequence[ColumnReport]
@@ -113,7 +114,7 @@ def gather(found: SyntheticTable, comparison: Comparison | None = None) -> Synth
             name,
             by_name[name].labels,
             by_name[name].shares,
-            _TWO_SIDED_95 * noise[name] / max(1, found.rows) if name in noise else None,
+            _TWO_SIDED_95 * noise[name] / max(1, stored.counted) if name in noise else None,
         )
         for name in found.columns
     ]
@@ -125,6 +126,7 @@ def gather(found: SyntheticTable, comparison: Comparison | None = None) -> Synth
         stored.method,
         found.rows,
         stored.limit,
+        found.to_dict()["units"],
         found.guarantee,
         dict(found.left_out),
         columns,

@@ -22,7 +22,7 @@ NOT_SAID = (
     "Nobody is in these rows: one that looks like somebody was made up.",
     "What goes together in three or more columns is true to the real table only as far as pairs tell it.",
     "Rare values are told apart only where the noise lets them be seen; a spike inside a class is spread over it.",
-    "The rows do not say whose they are: counts of people, and what one person's rows have in common, mean nothing.",
+    "Whose rows are is made up: beside how many somebody has, and how alike in single columns, nothing was counted.",
     "Intervals and tests that take the rows for a sample of people are too sure: they do not know of the noise.",
 )
 SEVERAL = """
@@ -84,10 +84,17 @@ def _about(report: SyntheticReport) -> str:
         ("Rows of the table, by noisy count", f"{report.rows:,}"),
         ("Columns", f"{len(report.columns)}: {', '.join(each.name for each in report.columns)}"),
         ("What one unit adds", limit_text(report.rows_per_unit)),
+        ("Whose the rows are", _whose(report.units)),
         *(("Left out", f"{name}: to have it, {why}") for name, why in report.left_out.items()),
         *([("Release", report.release)] if report.release else []),
     ]
     return pairs("The synthetic table", lines)
+
+
+def _whose(units: Mapping[str, Any] | None) -> str:
+    if units is None:
+        return "not said: each is somebody else's, or nobody's"
+    return f"{units['column']}: about {units['count']:,} made-up units"
 
 
 def _columns(report: SyntheticReport) -> str:

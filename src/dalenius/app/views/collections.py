@@ -112,6 +112,29 @@ def print_estimates(console: Console, data: Mapping[str, Any], *, every: bool) -
         console.print(Text(line, "dim"))
 
 
+def print_encoded(console: Console, data: Mapping[str, Any]) -> None:
+    """How many reports there are, and what each says of a person: alone, and together with all others."""
+    from dalenius.local.memory import Spending
+
+    size = "1 byte" if data["report_bytes"] == 1 else f"{data['report_bytes']:,} bytes"
+    reports = f"{data['reports']:,} {'report' if data['reports'] == 1 else 'reports'} of {size}"
+    memory, daily = data.get("memory"), data.get("daily_epsilon", data["epsilon"])
+    console.print(Text(f"{reports}, each ε = {daily:.9g} locally private ({data['randomiser']}): {data['output']}"))
+    if memory is None:
+        if "daily_epsilon" in data:
+            lifetime = f"ε = {data['epsilon']:.9g} for all reports of one permanent answer, if it is kept"
+            console.print(Text(f"{lifetime} (--memory FILE); nothing keeps it here", "dim"))
+        console.print(Text(TWICE, "dim"))
+        return
+    spent = Spending(
+        memory["daily_epsilon"], memory["lifetime_epsilon"], memory["without_memory"], memory["days"], memory["values"]
+    )
+    console.print(Text(f"day {memory['days']:,}: {spent}", "dim"))
+    console.print(
+        Text(f"{memory['file']} is secret: it holds values and answers. Keep it, and show it to nobody.", "dim")
+    )
+
+
 def _kept(lifetime: float, daily: float) -> str:
     """What RAPPOR's ε is about: all reports of one permanent answer, or one report, where these differ."""
     if daily == lifetime:

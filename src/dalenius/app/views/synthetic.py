@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from dalenius.synthesis.comparison_release import Comparison, ComparisonPreview, Prediction
     from dalenius.synthesis.preview import SyntheticPreview
     from dalenius.synthesis.release import SyntheticTable
+    from dalenius.synthesis.stored import StoredModel
 
 _LONGEST = 4000  # characters of a note
 _WAYS = {1: "one column", 2: "two columns", 3: "three columns"}
@@ -55,8 +56,14 @@ def print_synthetic_preview(console: Console, expected: SyntheticPreview) -> Non
     console.print(
         Text(f"95% margin for the added noise in single columns · {counted} · {_rest(expected.remaining)}", "dim")
     )
+    console.print(Text(f"Work: {work_in_words(expected, expected.work)}, as far as public sizes tell.", "dim"))
     for note in expected.notes:
         console.print(Text(shown(note, _LONGEST), "bold yellow"))
+
+
+def work_in_words(expected: SyntheticPreview, seconds: float) -> str:
+    """What it takes, in words."""
+    return f"about {max(1, round(seconds)):,} s, and {expected.memory / 2**30:,.1f} GiB of memory at most"
 
 
 def print_comparison(console: Console, found: Comparison) -> None:
@@ -140,8 +147,16 @@ def promised(guarantee: Mapping[str, Any]) -> str:
 
 
 def limit_words(found: SyntheticTable) -> str:
-    """What one unit adds to the model, and what the rows do not say."""
-    return f"{limit_text(found.stored.limit)}. The rows do not say whose they are."
+    """What one unit adds to the model, and what the rows say of units."""
+    return f"{limit_text(found.stored.limit)}. {whose_words(found.stored)}"
+
+
+def whose_words(stored: StoredModel) -> str:
+    """What the rows say of whose they are."""
+    if stored.units is None:
+        return "The rows do not say whose they are."
+    count = count_of(round(stored.units.count), "made-up unit")
+    return f"{shown(stored.units.name)} says whose a row is: about {count}."
 
 
 def limit_text(rows: int) -> str:

@@ -41,8 +41,8 @@ if TYPE_CHECKING:
     from dalenius.audit.fuzzing.questions import FuzzedQuestion
     from dalenius.measuring.engines.engine import Engine
     from dalenius.measuring.plan import Plan, Table
+    from dalenius.queries.workloads.blocks import Block, WorkloadPlan
     from dalenius.queries.workloads.linear import Sums
-    from dalenius.queries.workloads.planning import Block, WorkloadPlan
 
 _TOGETHER = 4  # questions
 _WIDE = 1000  # rows, more than any unit has

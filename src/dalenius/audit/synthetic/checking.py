@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +24,7 @@ from dalenius.audit.lower_bounds.membership import most_advantage
 from dalenius.audit.metrics.classification import area_under_curve
 from dalenius.audit.synthetic.attacks import Attribute, Copies, Membership, attributes, copies, membership
 from dalenius.audit.synthetic.reading import People, claimed, read_held_out, read_people, read_synthetic
+from dalenius.audit.synthetic.rehearsing import rehearse
 from dalenius.errors import InputError, UnknownTableError
 from dalenius.ledger.requests import OWNER
 from dalenius.releasing.leaving import Asker
@@ -34,12 +34,12 @@ from dalenius.synthesis.kind import Planned
 from dalenius.synthesis.policy_domain import PolicyDomain, domain_of
 from dalenius.synthesis.predicting import check_predictable, learned
 from dalenius.synthesis.request import SynthesisAsk
-from dalenius.synthesis.rows import UnitMeasurer
 from dalenius.synthesis.scoring import errors
 from dalenius.tables.mistakes import nearest
 
 if TYPE_CHECKING:
     from dalenius.curator import Curator
+    from dalenius.measuring.engines.engine import Engine
     from dalenius.measuring.plan import Table
     from dalenius.synthesis.domain import Codes
 
@@ -160,9 +160,22 @@ def check_synthetic(curator: Curator, ask: CheckAsk, progress: Progress = lambda
     before = snapshot.state()
     owner.ledger.record("note", {"audit": "synthetic", "tables": [table.policy.name]})
     progress(0.0, "reading")
-    salt = owner.salt(snapshot.dataset)
-    real = read_people(table, domain, snapshot.engine(owner.engines), salt)
+    salt, engine = owner.salt(snapshot.dataset), snapshot.engine(owner.engines)
+    if planned is not None and isinstance(ask.held_out, float):
+        made = rehearse(planned, owner, engine, salt, ask.held_out)
+        sides = _Sides(table, made.domain, made.real, made.held, made.synthetic, ask)
+    else:
+        assert synthetic is not None  # noqa: S101 (`CheckAsk` asks for one of both)
+        sides = _Sides(table, domain, *_both(owner, table, domain, engine, salt, ask), synthetic, ask)
     snapshot.check_kept(before)
+    return _checked(sides, planned is not None, progress)
+
+
+def _both(
+    owner: Asker, table: Table, domain: PolicyDomain, engine: Engine, salt: str, ask: CheckAsk
+) -> tuple[People, People | None]:
+    """The real rows, and those held out."""
+    real: People = read_people(table, domain, engine, salt)
     held: People | None = None
     if isinstance(ask.held_out, Path):
         held = read_held_out(table, domain, owner.engines, salt, ask.held_out)
@@ -170,10 +183,7 @@ def check_synthetic(curator: Curator, ask: CheckAsk, progress: Progress = lambda
         real, held = real.split(ask.held_out)
     if not real.rows or (held is not None and not held.rows):
         raise InputError("Too few people.", why="Nobody is on one of the two sides.", fix="Hold out another share.")
-    if planned is not None:
-        synthetic = _made(planned, real)
-    assert synthetic is not None  # noqa: S101 (one of both ways was taken)
-    return _checked(_Sides(table, domain, real, held, synthetic, ask), planned is not None, progress)
+    return real, held
 
 
 @dataclass(frozen=True)
@@ -256,23 +266,10 @@ def _utility(domain: PolicyDomain, column: str, real: People, held: People, made
     return Utility(column, rates[0], rates[1], float((truth == often).mean()), aucs[0], aucs[1])
 
 
-def _made(planned: Planned, real: People) -> Codes:
-    """Synthetic rows of these people, with the noise, limits and generator of a real release. They are dropped."""
-    limit = planned.limit
-    weights = limit.weigh(real.rows_of_units())
-    rho = Fraction(planned.cost(float(planned.ask.epsilon)).rho)
-    measurer = UnitMeasurer(planned.domain.domain, real.codes, weights, limit, rho)
-    model = planned.method.fit(measurer, planned.ask.target)
-    rows = max(1, round(model.rows))
-    return np.ascontiguousarray(model.sample(rows, np.random.default_rng()).T)
-
-
 def _planned(table: Table, ask: CheckAsk, domain: PolicyDomain) -> Planned:
     """Priced and planned as a release would be."""
     names = tuple(each.name for each in domain.columns)
-    planned = Planned.of(table, SynthesisAsk(table.policy.name, ask.epsilon or 0.0, ask.method, names))
-    planned.event(float(planned.ask.epsilon))
-    return planned
+    return Planned.of(table, SynthesisAsk(table.policy.name, ask.epsilon or 0.0, ask.method, names))
 
 
 def _ordered(table: Table, columns: Sequence[str]) -> list[str]:

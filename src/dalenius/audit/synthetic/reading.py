@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +20,9 @@ from dalenius.measuring.engines.sources import schema
 from dalenius.measuring.expressions import TRUE
 from dalenius.owner.protect import inspect
 from dalenius.releasing.snapshot import texts_of
-from dalenius.synthesis.policy_domain import Modelled, PolicyDomain
+from dalenius.synthesis.modelled import MOST_KEYS, Modelled
+from dalenius.synthesis.policy_domain import PolicyDomain
+from dalenius.synthesis.position_classes import Classes
 from dalenius.tables.policy import Kind
 from dalenius.tables.sources.homes import check_sources
 
@@ -35,6 +38,7 @@ if TYPE_CHECKING:
 _UNITS = 2**15
 _SECONDS = 3600.0  # the owner waits
 PARTS = 10_000  # of which a share is held out
+CLASSES = 32  # of a column whose policy does not settle them
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -81,11 +85,13 @@ class People:
 
 
 def read_people(table: Table, domain: PolicyDomain, engine: Engine, salt: str) -> People:
-    """All rows of a table, cleaned as questions have them."""
+    """All rows of a table, cleaned as questions have them; positions where classes are sought."""
     reading = UnitRows(table, domain.expressions, MOST_ROWS, TRUE)
-    codes, tags = [np.zeros((len(domain.columns), 0), np.int32)], [np.zeros(0, np.uint64)]
+    kind = np.int64 if any(each.sought for each in domain.columns) else np.int32
+    codes, tags = [np.zeros((len(domain.columns), 0), kind)], [np.zeros(0, np.uint64)]
     for batch in exact_batches(reading, engine, salt, units=_UNITS, seconds=_SECONDS):
-        codes.append(domain.codes(batch.values, batch.absent).astype(np.int32))
+        columns = zip(domain.columns, batch.values, batch.absent, strict=True)
+        codes.append(np.stack([column.codes(*values).astype(kind) for column, *values in columns]))
         tags.append(np.repeat(batch.tags, np.diff(batch.starts)))
     return People(np.concatenate(codes, axis=1), np.concatenate(tags))
 
@@ -106,7 +112,10 @@ def read_held_out(table: Table, domain: PolicyDomain, engines: Engines, salt: st
 
 
 def read_synthetic(file: Path, domain: PolicyDomain, declared: Mapping[str, Declared]) -> tuple[PolicyDomain, Codes]:
-    """The rows of a file of synthetic rows, and which columns of the table they have."""
+    """The rows of a file of synthetic rows, and the columns of the table that they have.
+
+    Keys and classes that the policy does not settle are those of the synthetic rows.
+    """
     _check_there(file)
     form = "parquet" if file.suffix.lower() in {".parquet", ".pq"} else "csv"
     names = {name for name, _ in schema([file], form)}
@@ -118,9 +127,28 @@ def read_synthetic(file: Path, domain: PolicyDomain, declared: Mapping[str, Decl
             fix="Name a file of rows that are like the table's.",
         )
     read = _columns(file, form, columns)
-    return PolicyDomain(columns), np.stack(
-        [_codes(each, read[each.name], file, declared[each.name].default) for each in columns]
-    )
+    settled, codes = list[Modelled](), list[NDArray[np.int32]]()
+    for each in columns:
+        values, absent = _cleaned(each, read[each.name], file, declared[each.name].default)
+        settled.append(_settled(each, values, absent))
+        codes.append(settled[-1].codes(values, absent).astype(np.int32))
+    return PolicyDomain(tuple(settled)), np.stack(codes)
+
+
+def _settled(column: Modelled, values: NDArray[Any], absent: NDArray[np.bool_]) -> Modelled:
+    """With the keys that these values have, or with classes of about as many of them each, where they are sought."""
+    if not column.sought:
+        return column
+    known = values[~absent]
+    if column.grid is None:
+        found, counts = np.unique(known.astype(str), return_counts=True)
+        return column.with_keys(tuple(found[np.sort(np.argsort(-counts, kind="stable")[:MOST_KEYS])].tolist()))
+    positions = column.grid.positions(known)
+    if not len(positions):
+        return column.with_classes(Classes.equal(column.grid.size, CLASSES))
+    cuts = np.quantile(positions, np.arange(1, CLASSES) / CLASSES, method="lower")
+    edges = np.unique(np.concatenate([[0, column.grid.size], cuts]))
+    return column.with_classes(Classes(tuple((int(low), int(high) - 1) for low, high in pairwise(edges))))
 
 
 def claimed(file: Path, table: str) -> float | None:
@@ -154,8 +182,10 @@ def _columns(file: Path, form: str, columns: Sequence[Modelled]) -> pa.Table:
         ) from None
 
 
-def _codes(column: Modelled, values: pa.ChunkedArray, file: Path, default: Any) -> NDArray[np.int32]:
-    """The codes of a column; what is missing is its default, or absent."""
+def _cleaned(
+    column: Modelled, values: pa.ChunkedArray, file: Path, default: Any
+) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+    """The values of a column as the engine gives them, and which are absent; what is missing is its default, if any."""
     import pyarrow as pa
 
     try:
@@ -171,7 +201,7 @@ def _codes(column: Modelled, values: pa.ChunkedArray, file: Path, default: Any) 
     absent = typed.is_null().to_numpy(zero_copy_only=False)
     filled = typed.fill_null(_FILLED[column.kind]) if absent.any() else typed
     found = filled.to_numpy(zero_copy_only=False)
-    return column.codes(found.astype(_PLAIN.get(column.kind, found.dtype)), absent)
+    return found.astype(_PLAIN.get(column.kind, found.dtype)), absent
 
 
 def _typed(column: Modelled, values: pa.ChunkedArray) -> pa.ChunkedArray:

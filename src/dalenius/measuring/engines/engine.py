@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 if TYPE_CHECKING:
     from dalenius.measuring.batches import UnitBatch, UnitRows
     from dalenius.measuring.domains import Cell
+    from dalenius.measuring.held_rows import HeldRows, RowBatch
     from dalenius.measuring.plan import Plan, Table
 
 Held: TypeAlias = Any  # what an engine keeps between two looks of one question; nobody else looks into it
@@ -96,6 +97,15 @@ class Engine(Protocol):
             passes: The source is read so often, each time for another share of the units: it takes longer, and the
                 engine holds fewer rows at once. To be chosen by what is public, as ``units`` is.
             seconds: How long a pass may take, without what is done with its batches.
+        """
+
+    def held_rows(self, reading: HeldRows, salt: str, *, seconds: float = 60.0) -> Iterator[RowBatch]:
+        """All rows in no order, so many at a time, each with how many its unit has; there may be no batch at all.
+
+        Args:
+            reading: What is read.
+            salt: The secret of the data set.
+            seconds: How long it may take, without what is done with the rows.
         """
 
 

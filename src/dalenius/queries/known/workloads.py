@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from dalenius.measuring.expressions import Expression
     from dalenius.measuring.plan import Measure, Plan
     from dalenius.queries.known.sources import OwnRelease
-    from dalenius.queries.workloads.planning import Block, WorkloadPlan
+    from dalenius.queries.workloads.blocks import Block, WorkloadPlan
     from dalenius.releasing.snapshot import Snapshot
 
 _MOST_TOLD = 2**17  # values of atoms in classes that are kept

@@ -24,12 +24,13 @@ from dalenius.queries.public_knowledge import PublicKnowledge
 from dalenius.queries.workloads.expecting import ByItself, Expecting, SquaredErrors
 from dalenius.queries.workloads.limits import Limiting
 from dalenius.queries.workloads.linear import ROWS
-from dalenius.queries.workloads.planning import EVERYTHING, LaidOut, exact_shares, plan_workload
+from dalenius.queries.workloads.planning import EVERYTHING, LaidOut, plan_workload
 from dalenius.queries.workloads.pricing import Cost, WorkloadPrice
+from dalenius.queries.workloads.sharing import exact_shares
 
 if TYPE_CHECKING:
     from dalenius.queries.planning import Planned
-    from dalenius.queries.workloads.planning import WorkloadPlan
+    from dalenius.queries.workloads.blocks import WorkloadPlan
 
 _MANY = 200  # questions: of more, each alone would have too little of the price to be worth a comparison
 ALONE = "it is expected to be more exact by itself, at limits of its own"

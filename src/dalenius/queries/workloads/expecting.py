@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from dalenius.measuring.plan import Measure, Plan
     from dalenius.mechanisms.laws import Law
     from dalenius.queries.expectations import ExpectedPrice
+    from dalenius.queries.workloads.blocks import Block, Part, WorkloadPlan
     from dalenius.queries.workloads.linear import Summed, Sums
-    from dalenius.queries.workloads.planning import Block, Part, WorkloadPlan
     from dalenius.queries.workloads.pricing import WorkloadPrice
 
 _SEARCHED = 200  # questions, up to which it is reckoned with limits that they would find for themselves

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from dalenius.measuring.plan import Plan
     from dalenius.queries.planning import Planned
     from dalenius.queries.release import Release
-    from dalenius.queries.workloads.planning import WorkloadPlan
+    from dalenius.queries.workloads.blocks import WorkloadPlan
     from dalenius.queries.workloads.reading import Numbered
     from dalenius.queries.workloads.release import Expected, WorkloadPreview, WorkloadRelease
     from dalenius.queries.workloads.showing import StoredWorkload

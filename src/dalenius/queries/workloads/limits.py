@@ -3,7 +3,7 @@
 A limit that was found at `protect` is for all questions. What a workload measures has noise in proportion to its limit,
 and few units come near that, so a lower one is mostly better: what it cuts off matters less than the noise that it
 saves. It is chosen from noisy counts of units by the length of their vector over the cells, in the norm in which that
-is clipped (`planning`), as a question's own is (`measuring.limits.clip_search`). What is weighed are the answers of the
+is clipped (`blocks`), as a question's own is (`measuring.limits.clip_search`). What is weighed are the answers of the
 part: the mean of their squared errors from noise, which follows from the strategy, and from what is cut off, of which
 each has a part as large as its part of all rows.
 
@@ -44,14 +44,14 @@ from dalenius.measuring.measures import clip_measure, refine
 from dalenius.measuring.strategies.strategy import sensitivity
 from dalenius.queries.expected_search import made_up_noise
 from dalenius.queries.public_knowledge import PublicKnowledge
-from dalenius.queries.workloads.planning import Counted
+from dalenius.queries.workloads.blocks import Counted
 
 if TYPE_CHECKING:
     from dalenius.measuring.expressions import Expression
     from dalenius.measuring.limits.expected_lengths import Lengths
     from dalenius.measuring.plan import Plan
+    from dalenius.queries.workloads.blocks import Block, Part, WorkloadPlan
     from dalenius.queries.workloads.linear import Summed, Term
-    from dalenius.queries.workloads.planning import Block, Part, WorkloadPlan
     from dalenius.queries.workloads.pricing import Cost
 
 _LOOKED_AT = 60  # terms, by which it is told how large answers are

@@ -6,7 +6,7 @@ strategy needs. Only rows are counted so; sums of values need cells.
 Guarantee:
     A row of a unit that has n rows weighs q = min(S, ⌊S·R/n⌋) with S = 2^bits, the same in all tables. So the tables
     are margins of one vector over all cells, v = q·w with w ≥ 0 the unit's rows: whole numbers with ‖v‖₁ = q·n ≤ S·R.
-    That is the L1 limit that `planning` speaks of, and a strategy that reads margins alone measures A·v. Of a unit with
+    That is the L1 limit that `blocks` speaks of, and a strategy that reads margins alone measures A·v. Of a unit with
     more rows than `batches.MOST_ROWS` so many are read, and count; the bound is the same.
     All of it is inside of the one look. How many rows there are shows in nothing but what is measured, with its noise,
     and in the time that it takes, for which the release does not wait (`releasing.pacing`).

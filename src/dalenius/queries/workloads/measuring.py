@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from dalenius.measuring.limits.clip_search import Clip
     from dalenius.measuring.plan import Measure
     from dalenius.measuring.strategies.factors import Numbers
-    from dalenius.queries.workloads.planning import Block, Counted, Part, WorkloadPlan
+    from dalenius.queries.workloads.blocks import Block, Counted, Part, WorkloadPlan
     from dalenius.queries.workloads.pricing import Cost, WorkloadPrice
     from dalenius.releasing.leaving import Asker
 

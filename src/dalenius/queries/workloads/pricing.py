@@ -1,6 +1,6 @@
 """The noise that a price buys for each part of a workload, and what all of it does, for the ledger.
 
-What previews a price is what charges it. The guarantee, with its proof, stands in `planning`, that of limits that are
+What previews a price is what charges it. The guarantee, with its proof, stands in `blocks`, that of limits that are
 found first in `limits`.
 """
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from dalenius.accounting.neighbors import Neighbors
     from dalenius.measuring.plan import Plan
     from dalenius.queries.rules.price import Priced
-    from dalenius.queries.workloads.planning import Part, WorkloadPlan
+    from dalenius.queries.workloads.blocks import Part, WorkloadPlan
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from fractions import Fraction
 import numpy as np
 
 from dalenius.synthesis.domain import Codes
+from dalenius.synthesis.effort import FIRST_ROUNDS, FULL, Effort
 from dalenius.synthesis.generators.tree import Grown, best_levels, grow
 from dalenius.synthesis.measurer import Measurer, shares
 from dalenius.synthesis.models.pool import Pool
@@ -24,14 +25,9 @@ from dalenius.synthesis.scores import Distance
 from dalenius.synthesis.start import Candidate, Start, one_ways, pairs
 from dalenius.synthesis.views import View
 
-LEVELS = (8, 16, 32, 100)
 WEIGHTS = (0.20, 0.02, 0.23, 0.02, 0.53)  # of ρ: one-way tables, scores, the tree's pairs, scores, further pairs
-PAIRS_A_COLUMN = 3.25  # how many further pairs are measured, at most, for each column
 TARGET = 3.0  # how much more a pair with the target column gets
 PULL = 0.05
-POOL_ROWS = 4  # rows of the pool for each row of the table
-LEAST_POOL, MOST_POOL = 20_000, 400_000
-FIRST_ROUNDS, ROUNDS = 5, 30
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,13 +42,16 @@ class PoolModel:
         return self.pool.sample(round(self.rows) if rows is None else rows, rng)
 
 
-def adaptive(measurer: Measurer, rng: np.random.Generator, target: str | None = None) -> PoolModel:
+def adaptive(
+    measurer: Measurer, rng: np.random.Generator, target: str | None = None, effort: Effort = FULL
+) -> PoolModel:
     """Spends all that is left of ρ on a tree, and on the pairs that it gets wrong.
 
     Args:
         measurer: The door to the data.
         rng: For post-processing only.
         target: A column that will be predicted: tables with it are measured more exactly.
+        effort: How much is tried out; from public sizes.
 
     Guarantee:
         ρ-zCDP with ρ what the measurer had left: five calls, whose shares add up to it. All else is post-processing.
@@ -62,11 +61,13 @@ def adaptive(measurer: Measurer, rng: np.random.Generator, target: str | None = 
     """
     goal = None if target is None else measurer.domain.place(target)
     *first, scoring, further = shares(measurer.left, WEIGHTS)
-    grown = grow(measurer, first, LEVELS, PULL)
+    grown = grow(measurer, first, effort.levels, PULL)
     start = grown.start
-    pool = first_pool(grown, rng)
+    pool = first_pool(grown, effort, rng)
     if len(start.shares) > 1:
-        chosen = worst_pairs(measurer, start, pool, (scoring, further), {each.view for each in grown.measured}, goal)
+        known = {each.view for each in grown.measured}
+        most = max(1, round(effort.pairs * len(start.shares)))
+        chosen = worst_pairs(measurer, start, pool, (scoring, further), known, goal, most)
         if chosen:
             more = [TARGET if goal in view.columns else 1.0 for view in chosen]
             weights = [each * view.cells ** (2 / 3) for each, view in zip(more, chosen, strict=True)]
@@ -74,18 +75,13 @@ def adaptive(measurer: Measurer, rng: np.random.Generator, target: str | None = 
             pool.add(measured, PULL)
     if measurer.left:  # nothing is worth its price but what is known best already
         pool.add(one_ways(measurer, measurer.left), PULL)
-    pool.fit(ROUNDS)
+    pool.fit(effort.rounds)
     return PoolModel(start.rows, pool)
 
 
-def pool_size(rows: float) -> int:
-    """How many rows a pool has, for a table of so many."""
-    return min(MOST_POOL, max(LEAST_POOL, round(POOL_ROWS * rows)))
-
-
-def first_pool(grown: Grown, rng: np.random.Generator) -> Pool:
+def first_pool(grown: Grown, effort: Effort, rng: np.random.Generator) -> Pool:
     """Rows drawn from the tree, raked to all that has been measured."""
-    pool = Pool(ancestral(grown.steps, pool_size(grown.start.rows), rng), grown.start.rows)
+    pool = Pool(ancestral(grown.steps, effort.pool_size(grown.start.rows), rng), grown.start.rows)
     pool.add(grown.start.measured, PULL)
     pool.add(grown.measured, PULL)
     pool.fit(FIRST_ROUNDS)
@@ -99,13 +95,13 @@ def worst_pairs(
     price: tuple[Fraction, Fraction],
     known: Iterable[View],
     goal: int | None,
+    most: int,
 ) -> list[View]:
-    """The pairs that promise the most, each at its best level, and those with the target; ``price``: scores, tables."""
+    """The ``most`` pairs that promise the most, each at its best level; ``price``: of scores, of tables."""
     held = {(view.columns, view.shape) for view in known}
     views = [view for view in pairs(start) if (view.columns, view.shape) not in held]
     if not views:
         return []
-    most = max(1, round(PAIRS_A_COLUMN * len(start.shares)))
     asked = [Distance(view, np.rint(pool.table(view)).astype(np.int64)) for view in views]
     found = measurer.scores(asked, price[0])
     sigma = math.sqrt(most / (2 * price[1]))

@@ -8,9 +8,9 @@ import numpy as np
 
 from dalenius.synthesis.domain import Codes
 from dalenius.synthesis.measurer import Measurer
-from dalenius.synthesis.models.margins import Shares, as_shares, total_rows
+from dalenius.synthesis.models.margins import Shares, total_rows
 from dalenius.synthesis.sampling import Step, ancestral
-from dalenius.synthesis.start import one_ways
+from dalenius.synthesis.start import column_shares, one_ways
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,4 +34,4 @@ def histogram(measurer: Measurer, rng: np.random.Generator) -> IndependentModel:
     """
     measured = one_ways(measurer, measurer.left)
     rows = total_rows(measured)
-    return IndependentModel(rows, tuple(as_shares(each, rows) for each in measured))
+    return IndependentModel(rows, column_shares(measurer, measured, rows))

@@ -8,7 +8,8 @@ from itertools import combinations
 import numpy as np
 
 from dalenius.errors import InputError
-from dalenius.synthesis.generators.adaptive import PoolModel, pool_size
+from dalenius.synthesis.effort import FULL, Effort
+from dalenius.synthesis.generators.adaptive import PoolModel
 from dalenius.synthesis.measurer import Measurer, by_cells, shares
 from dalenius.synthesis.models.pool import Pool
 from dalenius.synthesis.sampling import Step, ancestral
@@ -17,11 +18,15 @@ from dalenius.synthesis.start import begin
 WEIGHTS = (0.2, 0.8)  # of ρ: one-way tables, the others
 LEVELS = (16,)
 PULL = 0.05
-ROUNDS = 30
 MOST_CELLS = 1_000_000
 
 
-def marginals(measurer: Measurer, rng: np.random.Generator, tables: Sequence[Sequence[str]] | None = None) -> PoolModel:
+def marginals(
+    measurer: Measurer,
+    rng: np.random.Generator,
+    tables: Sequence[Sequence[str]] | None = None,
+    effort: Effort = FULL,
+) -> PoolModel:
     """Spends all that is left of ρ on one-way tables and on ``tables``; None: all pairs.
 
     Values of a column are merged down to sixteen groups, and further where they are rare.
@@ -43,10 +48,10 @@ def marginals(measurer: Measurer, rng: np.random.Generator, tables: Sequence[Seq
             )
     start = begin(measurer, first, LEVELS)
     steps = [Step(at, (), share) for at, share in enumerate(start.shares)]
-    pool = Pool(ancestral(steps, pool_size(start.rows), rng), start.rows)
+    pool = Pool(ancestral(steps, effort.pool_size(start.rows), rng), start.rows)
     pool.add(start.measured, PULL)
     if second is not None:
         views = [start.view(each, 0) for each in cliques]
         pool.add(measurer.measure(list(zip(views, by_cells(second, views), strict=True))), PULL)
-    pool.fit(ROUNDS)
+    pool.fit(effort.rounds)
     return PoolModel(start.rows, pool)

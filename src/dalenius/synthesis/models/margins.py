@@ -32,9 +32,3 @@ def on_simplex(values: NDArray[np.float64], total: float) -> NDArray[np.float64]
     last = int(np.flatnonzero(descending > excess)[-1])
     found: NDArray[np.float64] = np.maximum(values - excess[last], 0.0)
     return found
-
-
-def as_shares(measured: Measured, rows: float) -> Shares:
-    """A noisy table as shares that are not negative and add up to 1."""
-    found: Shares = on_simplex(measured.values, rows) / rows
-    return found

@@ -280,3 +280,28 @@ def test_a_protected_table_is_not_collected_from(call, survey):
     Curator(survey / ".dalenius").protect(survey / "people.toml")
     code, _, err = encoded(call, "r.dlnr", "--domain", "d.txt", "--column", "answer", values="people.csv")
     assert code == 3 and "protected" in err and not (survey / "r.dlnr").exists()
+
+
+def test_a_memory_repeats_answers_and_tells_both_epsilons(call, survey):
+    words = ("--domain", "d.txt", "--memory", "kept.dlnm")
+    first = encoded(call, "a.dlnr", *words, "--keep", 2, epsilon=1)
+    assert first[0] == 0 and "day 1: ε = 1 a day; ε = 2 in a lifetime" in first[1] and "secret" in first[1]
+    code, out, _ = encoded(call, "b.dlnr", *words, "--json", epsilon=1)
+    told = json.loads(out)["memory"]
+    assert code == 0 and (told["days"], told["values"]) == (2, 2)
+    assert told["without_memory"] == 2 * told["daily_epsilon"] == pytest.approx(told["lifetime_epsilon"])
+    assert (survey / "a.dlnr").read_bytes() == (survey / "b.dlnr").read_bytes()
+    before = (survey / "kept.dlnm").read_bytes()
+    for bad in ((*words[:2], "--keep", 2), (*words[:3], "v.txt"), (*words[:3], "c.dlnr")):
+        code, _, err = encoded(call, "c.dlnr", *bad, epsilon=1)
+        assert code == 2 and not (survey / "c.dlnr").exists(), err
+    assert encoded(call, "c.dlnr", *words, epsilon=2)[0] == 2
+    assert (survey / "kept.dlnm").read_bytes() == before
+
+
+def test_rappor_never_hides_what_a_lifetime_costs(call, survey):
+    words = ("--set", "p=0.5", "--set", "q=0.75")
+    code, out, _ = encoded(call, "r.dlnr", *words, randomiser="rappor", epsilon=2.1)
+    assert code == 0 and "each ε = 0.517052637" in out and "ε = 2.1 for all reports of one permanent answer" in out
+    code, out, _ = encoded(call, "m.dlnr", *words, "--memory", "kept", randomiser="rappor", epsilon=2.1)
+    assert code == 0 and "ε = 0.5171 a day; ε = 2.1 in a lifetime" in out

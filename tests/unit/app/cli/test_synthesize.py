@@ -13,8 +13,21 @@ from tests.seeded_noise import seeded_noise
 from tests.serving import serving
 
 MODELLED = ["age", "region", "amount", "when"]
+WRITTEN = ["user_id", *MODELLED]
 ABOUT = {
-    *("table", "method", "columns", "left_out", "rows", "rows_per_unit", "guarantee", "charge", "remaining", "free"),
+    *(
+        "table",
+        "method",
+        "columns",
+        "left_out",
+        "rows",
+        "rows_per_unit",
+        "guarantee",
+        "charge",
+        "remaining",
+        "free",
+        "units",
+    ),
     *("receipt", "notes", "written", "output", "report", "public", "seconds"),
 }
 
@@ -41,7 +54,7 @@ def test_rows_are_written_and_charged_once(shop):
     assert found["method"] == "tree" and not found["free"] and found["charge"]["epsilon"] == 0.2
     assert found["output"] == "rows.csv" and found["report"] is None and found["seconds"] > 0
     table = pc.read_csv("rows.csv")
-    assert table.num_rows == found["written"] == found["rows"] and table.column_names == MODELLED
+    assert table.num_rows == found["written"] == found["rows"] and table.column_names == WRITTEN
     spent = shop.spent()
     again = made(shop, "--rows", 7)
     assert again["free"] and again["written"] == 7 and again["charge"]["epsilon"] == 0
@@ -55,17 +68,17 @@ def test_people_are_told_the_same(shop):
     assert code == 0 and "A model of visits (4 columns, about" in out and "made by tree" in out
     assert "charged ε = 0.2" in out and "δ = 1e-06 for each user_id (add-remove)" in out and "left: you ε ≤ 0.9" in out
     assert "Left out: weight. To have it, ask the owner to declare its bounds." in out
-    assert "in rows.parquet." in err and pq.read_table("rows.parquet").column_names == MODELLED
+    assert "in rows.parquet." in err and pq.read_table("rows.parquet").column_names == WRITTEN
     code, out, err = shop.call("synthesize", "visits", "--epsilon", 0.2, "--method", "tree", "-o", "r.csv", "--quiet")
     assert code == 0 and "free: paid for before" in out and err == ""
 
 
 def test_columns_in_any_order_are_one_request_and_are_written_in_that_order(shop):
     first = made(shop, "--columns", "when,age")
-    assert first["columns"] == ["when", "age"] and pc.read_csv("rows.csv").column_names == ["when", "age"]
+    assert first["columns"] == ["when", "age"] and pc.read_csv("rows.csv").column_names == ["user_id", "when", "age"]
     again = made(shop, "--columns", " age , when ")
     assert again["free"] and again["columns"] == ["age", "when"]
-    assert pc.read_csv("rows.csv").column_names == ["age", "when"]
+    assert pc.read_csv("rows.csv").column_names == ["user_id", "age", "when"]
 
 
 def test_a_seed_gives_the_same_rows(shop):
@@ -87,6 +100,15 @@ def test_rows_per_unit_target_and_method_make_other_requests(shop):
     code, other = shop.json(*words, "--rows-per-unit", 99)
     assert code == 0 and other["rows_per_unit"] == 5
     assert other["notes"] == ["The table's own limit is lower than the one you gave, and holds: 5 rows of one unit."]
+
+
+def test_a_time_that_is_too_short_is_refused_and_a_long_one_changes_nothing(shop):
+    words = ("synthesize", "visits", "--epsilon", 0.1, "-o", "rows.csv", "--columns", "age,region", "--method", "tree")
+    code, found = shop.json(*words, "--time", 500)
+    assert code == 0 and not found["free"]
+    code, found = shop.json(*words)
+    assert code == 0 and found["free"]
+    shop.refused("input.invalid", 2, *words[:3], 0.3, *words[4:], "--time", 0.001)
 
 
 def test_a_dry_run_says_price_and_noise_and_charges_nothing(shop):

@@ -17,9 +17,9 @@ from dalenius.errors import InputError
 from dalenius.measuring.expressions import Column, Type
 from dalenius.queries.workloads import comparisons
 from dalenius.queries.workloads.attributes import Atoms, Attribute
+from dalenius.queries.workloads.blocks import WorkloadPlan
 from dalenius.queries.workloads.kind import plan_asked
 from dalenius.queries.workloads.linear import Sums, sums_of
-from dalenius.queries.workloads.planning import WorkloadPlan
 from dalenius.queries.workloads.request import WorkloadAsk
 
 

@@ -232,7 +232,7 @@ rows = 1
 
 
 def test_too_many_cells_are_asked_beside_one_another(curator, monkeypatch):
-    monkeypatch.setattr("dalenius.queries.workloads.planning.MOST_CELLS", 3)
+    monkeypatch.setattr("dalenius.queries.workloads.cells.MOST_CELLS", 3)
     found = curator.analyst("ana").ask_many(FOUR, epsilon=1.5)
     assert not found.expected.parts and all(each.beside for each in found.expected.questions)
     assert all(isinstance(each.value, int) for each in found.releases)

@@ -18,11 +18,12 @@ from dalenius.curator import Curator
 from dalenius.measuring.limits.clip_search import Clip
 from dalenius.measuring.plan import require
 from dalenius.mechanisms.discrete_gaussian import DiscreteGaussian
+from dalenius.queries.workloads.blocks import WorkloadPlan
 from dalenius.queries.workloads.choosing import _Trying
 from dalenius.queries.workloads.expecting import SquaredErrors
 from dalenius.queries.workloads.kind import plan_asked
 from dalenius.queries.workloads.limits import Limiting, lower_block, together
-from dalenius.queries.workloads.planning import WorkloadPlan, plan_workload
+from dalenius.queries.workloads.planning import plan_workload
 from dalenius.queries.workloads.pricing import Cost, price_workload
 from dalenius.queries.workloads.release import WorkloadPreview
 from dalenius.queries.workloads.request import WorkloadAsk

@@ -27,7 +27,7 @@ MORE = (
 
 @pytest.fixture(autouse=True)
 def few_cells(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dalenius.queries.workloads.planning.MOST_CELLS", 100)
+    monkeypatch.setattr("dalenius.queries.workloads.cells.MOST_CELLS", 100)
 
 
 def planned(curator: Curator, asked: tuple[str, ...]) -> object:

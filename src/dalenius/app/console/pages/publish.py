@@ -98,6 +98,14 @@ class _Publishing:
                 self.suppress = self._number("% of rows that may be suppressed", 0, 100)
                 self.method = ui.select(_METHODS, value=_METHODS[0], label="Method").props("outlined dense")
                 self.method.style("flex: 1 1 120px").on_value_change(self._stale)
+            with (
+                ui.expansion("More models").classes("w-full").props("dense"),
+                ui.row().classes("w-full items-end gap-4"),
+            ):
+                self.kind = self._choice("Kind of l", ["distinct", "probabilistic", "entropy", "recursive"])
+                self.c = self._number("c: of recursive l-diversity", 0, 1000, 0.5)
+                self.distance = self._choice("Distance of t", ["ordered", "equal", "hierarchy"])
+                self.beta = self._number("β: a class may say so much more", 0, 1000, 0.5)
             self.roles = ui.column().classes("gap-0")
             with ui.row().classes("w-full items-center gap-4"):
                 with ui.column().classes("gap-2").style("flex: 1 1 240px"):
@@ -116,6 +124,11 @@ class _Publishing:
         found.style("flex: 1 1 180px").on_value_change(self._stale)
         return found
 
+    def _choice(self, label: str, of: list[str]) -> ui.select:
+        found = ui.select(of, label=label).props("outlined dense clearable")
+        found.style("flex: 1 1 160px").on_value_change(self._stale)
+        return found
+
     @property
     def k(self) -> int:
         """Where the slider stands."""
@@ -123,10 +136,12 @@ class _Publishing:
 
     def _options(self) -> dict[str, Any]:
         found: dict[str, Any] = {"table": self.table.value, "method": self.method.value, "time": _SECONDS}
-        if self.diversity.value is not None:
-            found["l"] = float(self.diversity.value)
-        if self.closeness.value is not None:
-            found["t"] = float(self.closeness.value)
+        for key, field in (("l", self.diversity), ("c", self.c), ("t", self.closeness), ("beta", self.beta)):
+            if field.value is not None:
+                found[key] = float(field.value)
+        for key, chosen in (("l_kind", self.kind), ("t_distance", self.distance)):
+            if chosen.value is not None:
+                found[key] = chosen.value
         if self.suppress.value is not None:
             found["suppress"] = float(self.suppress.value) / 100
         return found

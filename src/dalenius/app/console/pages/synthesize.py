@@ -19,7 +19,7 @@ from dalenius.app.console.parts.slider import Slider
 from dalenius.app.console.parts.synthetic import show_synthetic
 from dalenius.app.console.sessions import Session, Sessions
 from dalenius.app.http.limits import TooManyError
-from dalenius.app.views.synthetic import expected_words
+from dalenius.app.views.synthetic import expected_words, work_in_words
 from dalenius.app.views.tables import open_to
 from dalenius.errors import AuthMissingError, DaleniusError
 from dalenius.queries.preview import KNOWN
@@ -211,6 +211,9 @@ class _Making:
             "text-weight-medium d-number"
         )
         ui.label(f"{_MARGIN}; made by {found.method}: {found.words}.").classes("d-muted text-caption")
+        ui.label(f"Work: {work_in_words(found, found.work)}, as far as public sizes tell.").classes(
+            "d-muted text-caption"
+        )
         if found.known:
             ui.label(f"{KNOWN.capitalize()}.").classes("text-weight-medium")
         elif not self.session.token.trusted:

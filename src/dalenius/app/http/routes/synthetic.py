@@ -41,6 +41,7 @@ async def preview(caller: ByAnalyst, body: SyntheticIn, request: Request) -> Res
             columns=body.columns or (),
             target=body.target,
             rows_per_unit=body.rows_per_unit,
+            time=body.time,
         )
         return answer(found.to_dict())
 

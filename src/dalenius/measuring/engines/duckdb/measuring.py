@@ -10,7 +10,16 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING
 
-from dalenius.measuring.engines.duckdb.statements import Select, batches, distinct, indexed_sums, keys, leaves, sizes
+from dalenius.measuring.engines.duckdb.statements import (
+    Select,
+    batches,
+    distinct,
+    held_rows,
+    indexed_sums,
+    keys,
+    leaves,
+    sizes,
+)
 from dalenius.measuring.engines.duckdb.statements.leaves import KINDS, LeafCompiler
 from dalenius.measuring.engines.duckdb.statements.pairs import HeldPairs
 from dalenius.measuring.engines.duckdb.statements.sums import LINEAR, Compiler
@@ -20,6 +29,7 @@ if TYPE_CHECKING:
     from dalenius.measuring.domains import Cell
     from dalenius.measuring.engines.duckdb.statements import Runner
     from dalenius.measuring.engines.engine import Prepared
+    from dalenius.measuring.held_rows import HeldRows, RowBatch
     from dalenius.measuring.plan import Plan, Table
 
 Run = Callable[["Plan", Select, "Runner", str, float], list[list[int]]]
@@ -85,3 +95,7 @@ class Measuring:
     ) -> Iterator[UnitBatch]:
         """As `Engine.batches`."""
         return batches.read_batches(reading, self, salt, units=units, passes=passes, seconds=seconds)
+
+    def held_rows(self: Runner, reading: HeldRows, salt: str, *, seconds: float = 60.0) -> Iterator[RowBatch]:
+        """As `Engine.held_rows`."""
+        return held_rows.read_rows(reading, self, salt, seconds=seconds)

@@ -24,7 +24,7 @@ are equal (0.0 and −0.0): no unit is in two passes, or twice in one.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, cast
@@ -40,10 +40,12 @@ from dalenius.measuring.functions import bounded, ranges_of
 from dalenius.measuring.plan import Plan, Question
 
 if TYPE_CHECKING:
+    import numpy as np
     import pyarrow as pa
     from numpy.typing import NDArray
 
     from dalenius.measuring.engines.duckdb.statements import Runner, Streaming
+    from dalenius.measuring.plan import Table
 
 _TAGS = 2**64
 _FETCHED = 2**14  # rows at a time
@@ -58,24 +60,29 @@ def read_batches(
     """As `Engine.batches`. What is asked for is checked now, rows are read when the first batch is wanted."""
     parameters.count(units, "units")
     parameters.count(passes, "passes")
-    if not hasattr(engine, "stream"):
-        raise NotAllowedError(
-            "Rows of single units cannot be read here.", why="The engine only adds up.", fix="Ask for sums."
-        )
-    streaming = cast("Streaming", engine)
+    reader = streaming(engine)
     compiler = RowCompiler(reading)
     edges = [_TAGS * at // passes for at in range(passes + 1)]
     texts = [
         compiler.statement(engine.scan, engine.columns, salt, first, after - 1) for first, after in pairwise(edges)
     ]
-    return _cut((found for text in texts for found in streaming.stream(text, rows=_FETCHED, seconds=seconds)), units)
+    return _cut((found for text in texts for found in reader.stream(text, rows=_FETCHED, seconds=seconds)), units)
+
+
+def streaming(engine: Runner) -> Streaming:
+    """The same engine, if it gives rows at all."""
+    if not hasattr(engine, "stream"):
+        raise NotAllowedError(
+            "Rows of single units cannot be read here.", why="The engine only adds up.", fix="Ask for sums."
+        )
+    return cast("Streaming", engine)
 
 
 class RowCompiler(Compiler):
     """Writes the SELECT of one pass. Methods are the steps; planted bugs replace single ones."""
 
     def __init__(self, reading: UnitRows) -> None:
-        super().__init__(_planned(reading))
+        super().__init__(planned(reading.table, reading.columns, reading.where))
         self.limit = reading.rows
 
     def statement(self, scan: str, types: Mapping[str, str], salt: str, first: int, last: int) -> str:
@@ -139,18 +146,18 @@ class RowCompiler(Compiler):
         return f"SELECT tag, {', '.join(self.keys)}, {copies} FROM chosen WHERE later > earlier ORDER BY {order}"  # noqa: S608
 
 
-def _planned(reading: UnitRows) -> Plan:
+def planned(table: Table, columns: Sequence[Expression], where: Expression) -> Plan:
     """The plan of a question that would group by what is read: its steps up to `kept` are those of a reading."""
-    ranges = ranges_of(reading.table.policy.columns)
+    ranges = ranges_of(table.policy.columns)
 
     def finite(each: Expression) -> Expression:
         # Numbers of total expressions are finite. It is made sure of: what is not would get past every clipping.
         known = each.type is not Type.NUMBER or isinstance(each, Column) or bounded(each, ranges) is not None
         return each if known else Call("finite", (each,), Type.NUMBER)
 
-    question = Question(reading.table, reading.where, reading.columns, ())
-    keys = tuple(map(finite, reading.columns))
-    return Plan(question, reading.where, keys, cells=(), groups=None, statistics=(), answers={}, norm="l2")
+    question = Question(table, where, tuple(columns), ())
+    keys = tuple(map(finite, columns))
+    return Plan(question, where, keys, cells=(), groups=None, statistics=(), answers={}, norm="l2")
 
 
 def _cut(fetched: Iterator[pa.RecordBatch], units: int) -> Iterator[UnitBatch]:
@@ -183,17 +190,25 @@ def _batch(table: pa.Table) -> UnitBatch:
     first = np.flatnonzero(table["earlier"].to_numpy() == 0)
     ends = np.concatenate([[0], np.cumsum(copies, dtype=np.int64)])
     starts = np.append(ends[first], ends[-1])
-    columns = [table[name] for name in table.column_names if name.startswith("k")]
-    values = tuple(np.repeat(_values(each), copies) for each in columns)
-    absent = tuple(np.repeat(each.is_null().to_numpy(), copies) for each in columns)
+    columns = [as_arrays(table[name]) for name in table.column_names if name.startswith("k")]
+    values = tuple(np.repeat(each, copies) for each, _ in columns)
+    absent = tuple(np.repeat(each, copies) for _, each in columns)
     return UnitBatch(table["tag"].to_numpy()[first], starts, values, absent)
 
 
-def _values(column: pa.ChunkedArray) -> NDArray[Any]:
-    """A column in numpy, with something harmless where it is NULL."""
+def as_arrays(column: pa.ChunkedArray | pa.Array) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+    """A column in numpy, with something harmless where it is NULL; and where that is."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    filled: pa.ChunkedArray = pc.fill_null(column, pa.scalar(_HARMLESS[str(column.type)], column.type))
-    found: NDArray[Any] = filled.to_numpy()
+    filled: Any = pc.fill_null(column, pa.scalar(_HARMLESS[str(column.type)], column.type))
+    absent: Any = column.is_null()
+    return (_numpy(filled), _numpy(absent))
+
+
+def _numpy(column: Any) -> NDArray[Any]:
+    import pyarrow as pa
+
+    chunked = isinstance(column, pa.ChunkedArray)
+    found: NDArray[Any] = column.to_numpy() if chunked else column.to_numpy(zero_copy_only=False)
     return found
