@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from dalenius.queries.release import Release
     from dalenius.queries.workloads.release import WorkloadPreview, WorkloadRelease
     from dalenius.releasing.pacing import Pacer
+    from dalenius.synthesis.comparison_release import Comparison, ComparisonPreview
     from dalenius.synthesis.preview import SyntheticPreview
     from dalenius.synthesis.release import SyntheticTable
     from dalenius.tables.registry import Registry
@@ -132,6 +133,31 @@ class Asking(Protocol):
         idempotency_key: str | None = None,
     ) -> SyntheticTable:
         """A model of a table's rows, from which as many as wanted are drawn; charged before the data is looked at."""
+        ...
+
+    def synthetic(self, release: str) -> SyntheticTable:
+        """A synthetic table that was paid for before, for nothing."""
+        ...
+
+    def preview_comparison(
+        self, release: SyntheticTable | str, *, epsilon: float, predict: str | None = None
+    ) -> ComparisonPreview:
+        """What a comparison of a synthetic table with the real one would be, for nothing."""
+        ...
+
+    def compare_synthetic(
+        self,
+        release: SyntheticTable | str,
+        *,
+        epsilon: float,
+        predict: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> Comparison:
+        """How far a synthetic table is from the real one; charged before the data is looked at."""
+        ...
+
+    def comparisons(self, release: SyntheticTable | str) -> list[Comparison]:
+        """What was paid for of comparisons of a synthetic table, newest first, for nothing."""
         ...
 
     def obtain(self, kind: str, request: Any, *, idempotency_key: str | None = None) -> Shown:
@@ -341,6 +367,60 @@ class Analyst:
 
         ask = SynthesisAsk(table, epsilon, method, tuple(columns), target, rows_per_unit, time)
         return cast("SyntheticTable", self.obtain("synthetic", ask, idempotency_key=idempotency_key))
+
+    def synthetic(self, release: str) -> SyntheticTable:
+        """A synthetic table that was paid for before, by the number of its release. Nothing is ever charged for that.
+
+        Args:
+            release: The id of its receipt, as `releases` and `preview_synthetic` tell it.
+        """
+        from dalenius.synthesis.kind import again
+
+        return again(self._asker, release)
+
+    def preview_comparison(
+        self, release: SyntheticTable | str, *, epsilon: float, predict: str | None = None
+    ) -> ComparisonPreview:
+        """Price and expected margins of a comparison, for nothing. Never touches the data."""
+        from dalenius.synthesis.comparison_kind import ComparisonAsk, preview
+        from dalenius.synthesis.release import release_id
+
+        return preview(self._asker, ComparisonAsk(release_id(release), epsilon, predict))
+
+    def compare_synthetic(
+        self,
+        release: SyntheticTable | str,
+        *,
+        epsilon: float,
+        predict: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> Comparison:
+        """Compares a synthetic table with the real one: errors of tables of 1, 2 and 3 columns, as noisy counts.
+
+        It is charged once, besides what the table cost, and is taken alone (ε, δ)-DP. The same again is free.
+
+        Args:
+            release: The synthetic table, or the id of its receipt.
+            epsilon: The price.
+            predict: A column that a classifier, learned from synthetic rows, is to predict in real ones.
+            idempotency_key: As for `ask`.
+        """
+        from dalenius.synthesis.comparison_kind import COMPARISON, ComparisonAsk
+        from dalenius.synthesis.release import release_id
+
+        ask = ComparisonAsk(release_id(release), epsilon, predict)
+        return cast("Comparison", self.obtain(COMPARISON, ask, idempotency_key=idempotency_key))
+
+    def comparisons(self, release: SyntheticTable | str) -> list[Comparison]:
+        """The comparisons of a synthetic table that were paid for before, newest first. Nothing is charged for that.
+
+        Args:
+            release: The synthetic table, or the id of its receipt.
+        """
+        from dalenius.synthesis.comparison_kind import comparisons
+        from dalenius.synthesis.release import release_id
+
+        return comparisons(self._asker, release_id(release))
 
     def obtain(self, kind: str, request: Any, *, idempotency_key: str | None = None) -> Shown:
         """A release of any kind: charged once, the same again is free.

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from dalenius.owner.protect import Protected
     from dalenius.owner.refresh import Refreshed
     from dalenius.releasing.pacing import Pacer
+    from dalenius.synthesis.release import SyntheticTable
 
 
 class Curator:
@@ -214,6 +215,48 @@ class Curator:
         if place is not None:
             found.write(place)
         return found
+
+    def synthetic(self, release: str) -> SyntheticTable:
+        """A synthetic table that some analyst has paid for, by the number of its release. Nothing is charged."""
+        from dalenius.ledger.requests import OWNER
+        from dalenius.releasing.leaving import Asker
+        from dalenius.synthesis.kind import again
+
+        return again(Asker(OWNER, self.ledger, self.registry, self.engines), release)
+
+    def open_synthetic(
+        self,
+        release: SyntheticTable | str,
+        name: str,
+        file: Path | str,
+        *,
+        rows: int | None = None,
+        seed: int | None = None,
+    ) -> Protected:
+        """Opens a synthetic table as a public one: who may ask about the real table tries questions on it, for nothing.
+
+        Rows are written to a file, which the policy of the real table names from then on; what it says besides stays,
+        and so do stored answers. The file must stay where it is. Nothing is charged.
+
+        Args:
+            release: The synthetic table, or the id of its receipt.
+            name: What questions call it. If the policy has a public table of that name, these rows take its place.
+            file: Where the rows are kept (csv or parquet): outside of every home, best in a folder of its own.
+            rows: How many; as many as the real table has, by noisy count.
+            seed: The same seed gives the same rows.
+        """
+        from dalenius.anonymity.places import check_apart
+        from dalenius.owner.opening import check_public_name, with_public
+
+        found = self.synthetic(release) if isinstance(release, str) else release
+        table, place = found.stored.table, Path(file)
+        check_public_name(name, table, self.registry)
+        check_apart([], [place], self.registry)
+        found.write(place, rows, seed=seed)
+        number = f" of {found.receipt['id']}" if found.receipt else ""
+        changed = with_public(self.policy(table), name, place)
+        (done,) = self.protect(changed, yes=True, reason=f"Opened synthetic rows{number} as {name}.")
+        return done
 
     # --- analysts
 

@@ -21,7 +21,8 @@ from tests.browser.walking import (
     write,
 )
 
-from dalenius.app.console.pages.ask import accuracy_at, price_at
+from dalenius.app.console.pages.ask import accuracy_at
+from dalenius.app.console.parts.prices import price_at
 from dalenius.ledger import Ledger
 from dalenius.ledger.tokens import Role, Tokens
 

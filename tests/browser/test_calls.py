@@ -27,6 +27,8 @@ def as_analyst(page, server):
     rows = server.analyst("eve").get("/v1/history").json["history"]
     paid = page.get_by_text(re.compile(r"^paid ε = ")).all_inner_texts()
     assert [f"paid ε = {each['charge']['epsilon']:g}" for each in rows] == paid[1:]  # the first is the answer's own
+    page.get_by_role("link", name="Synthetic rows").click()
+    expect(page.get_by_role("button", name="Make the rows")).to_be_enabled()
     page.get_by_role("link", name="Budget").click()
     expect(page.get_by_role("heading", name="visits")).to_be_visible()
     ((dataset, found),) = server.analyst("eve").get("/v1/budget").json["datasets"].items()
@@ -137,6 +139,7 @@ def request_of(route, server):
     bodies = {
         "POST /v1/preview": {"sql": SQL, "epsilon": 0.2},
         "POST /v1/ask": {"sql": SQL, "epsilon": 0.2},
+        "POST /v1/synthetic/preview": {"table": "visits", "epsilon": 0.2},
         "POST /v1/protect": {"policies": [policy], "dry_run": True},
         "POST /v1/tables/{table}/refresh": {"dry_run": True},
         "POST /v1/tokens": {"role": "analyst", "analyst": "eve"},
@@ -167,7 +170,7 @@ def test_all_that_a_role_does_on_the_pages_it_can_do_by_the_api(opened, server, 
     routes = {each["route"] for each in calls}
     failed = {each["route"] for each in calls if each["status"] >= 500 and each.get("code") != "ledger.corrupt"}
     assert not failed
-    assert len(routes) >= {"analyst": 5, "owner": 13, "auditor": 5}[role], routes
+    assert len(routes) >= {"analyst": 6, "owner": 13, "auditor": 5}[role], routes
     client = server.client(token)
     described = client.get("/v1/openapi.json").json["paths"]
     for route in sorted(routes):
@@ -185,6 +188,8 @@ def test_a_page_is_open_to_no_role_that_its_calls_are_not_open_to():
     first = {
         "/": "POST /v1/ask",
         "/workload": "POST /v1/workloads",
+        "/synthesize": "POST /v1/synthetic",
+        "/synthetic": "POST /v1/synthetic/{id}/open",
         "/protect": "POST /v1/protect",
         "/publish": "POST /v1/publications",
         "/budget": "GET /v1/budget/over-time",

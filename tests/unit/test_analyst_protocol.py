@@ -6,8 +6,8 @@ import pytest
 
 from dalenius import Analyst, Asking, RemoteAnalyst
 
-ASKS = ("preview", "explain", "ask", "preview_many", "ask_many", "preview_synthetic", "synthesize")
-METHODS = (*ASKS, "obtain", "releases", "budget", "history")
+ASKS = ("preview", "explain", "ask", "preview_many", "ask_many", "preview_synthetic", "synthesize", "synthetic")
+METHODS = (*ASKS, "preview_comparison", "compare_synthetic", "comparisons", "obtain", "releases", "budget", "history")
 
 
 @pytest.mark.parametrize("method", METHODS)

@@ -31,6 +31,7 @@ _MODULES = {
     "workload": ("dalenius.queries.workloads.kind", "asked a workload of"),
     "synthetic": ("dalenius.synthesis.kind", "made a synthetic table of"),
     "related": ("dalenius.synthesis.related_kind", "made synthetic tables of"),
+    "comparison": ("dalenius.synthesis.comparison_kind", "compared a synthetic table with"),
     "publication": ("dalenius.anonymity.publishing", "published rows of"),
 }
 _MADE: dict[str, Kind] = {}

@@ -211,9 +211,14 @@ def paid_answers(asker: Asker, kind: str, snapshot: Snapshot, key: str) -> list[
     return questions.answers_to(asker.ledger, snapshot.dataset, asker.name, key_stored(kind, key, snapshot.epoch))
 
 
-def charges_of_kind(asker: Asker, kind: str, snapshot: Snapshot, epsilon: float, most: int) -> list[ChargedQuestion]:
-    """This asker's latest own releases of one kind about the same people, at that price or more, the best first."""
-    begins = key_stored(kind, "", snapshot.epoch)
+def charges_of_kind(
+    asker: Asker, kind: str, snapshot: Snapshot, epsilon: float, most: int, key: str = ""
+) -> list[ChargedQuestion]:
+    """This asker's latest own releases of one kind about the same people, at that price or more, the best first.
+
+    ``key``: only those of one meaning.
+    """
+    begins = key_stored(kind, key, snapshot.epoch)
     return questions.charges_of_kind(asker.ledger, snapshot.dataset, asker.name, begins, epsilon, most)
 
 

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from dalenius.queries.workloads.release import WorkloadPreview, WorkloadRelease
     from dalenius.releasing.kinds import Shown
     from dalenius.releasing.stored import Stored
+    from dalenius.synthesis.comparison_release import Comparison, ComparisonPreview
     from dalenius.synthesis.preview import SyntheticPreview
     from dalenius.synthesis.release import SyntheticTable
 
@@ -237,6 +238,50 @@ class RemoteAnalyst:
 
         ask = SynthesisAsk(table, epsilon, method, tuple(columns), target, rows_per_unit, time)
         return self._settled("/v1/synthetic", ask.to_json(), idempotency_key, SyntheticTable.from_dict)
+
+    def synthetic(self, release: str) -> SyntheticTable:
+        """A synthetic table that was paid for before, as `Analyst.synthetic`."""
+        from dalenius.synthesis.release import SyntheticTable
+
+        return self._calls.read(
+            self._calls.found("GET", f"/v1/synthetic/{quote_part(release)}"), SyntheticTable.from_dict
+        )
+
+    def preview_comparison(
+        self, release: SyntheticTable | str, *, epsilon: float, predict: str | None = None
+    ) -> ComparisonPreview:
+        """What a comparison would be, for nothing. As `Analyst.preview_comparison`."""
+        from dalenius.synthesis.comparison_release import ComparisonPreview
+
+        body = wire.comparison_body(release, epsilon, predict)
+        return self._calls.read(
+            self._calls.found("POST", "/v1/synthetic/compare/preview", body), ComparisonPreview.from_dict
+        )
+
+    def compare_synthetic(
+        self,
+        release: SyntheticTable | str,
+        *,
+        epsilon: float,
+        predict: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> Comparison:
+        """Compares a synthetic table with the real one, as `Analyst.compare_synthetic`."""
+        from dalenius.synthesis.comparison_release import Comparison
+
+        body = wire.comparison_body(release, epsilon, predict)
+        return self._settled("/v1/synthetic/compare", body, idempotency_key, Comparison.from_dict)
+
+    def comparisons(self, release: SyntheticTable | str) -> list[Comparison]:
+        """The comparisons of a synthetic table that were paid for before, newest first. As `Analyst.comparisons`."""
+        from dalenius.synthesis.comparison_release import Comparison
+        from dalenius.synthesis.release import release_id
+
+        path = f"/v1/synthetic/{quote_part(release_id(release))}/comparisons"
+        found = self._calls.found("GET", path)
+        return self._calls.read(
+            found, lambda data: list(map(Comparison.from_dict, Fields(data, "list").each("comparisons", dict)))
+        )
 
     def obtain(self, kind: str, request: Any, *, idempotency_key: str | None = None) -> Shown:
         """A release of any kind, as `Analyst.obtain`. A lost one is asked for again, and is not charged again."""

@@ -16,6 +16,7 @@ from dalenius.errors import DaleniusError, InputError, SourceUnavailableError
 if TYPE_CHECKING:
     from dalenius.measuring.plan import Limits
     from dalenius.queries.ask import Amount, Error
+    from dalenius.synthesis.release import SyntheticTable
 
 _LONGEST = 20_000  # characters of one part of an error
 _EXACT = re.compile(r"[0-9]{1,60}(\.[0-9]{1,60}|/[1-9][0-9]{0,60})?")  # as the ledger writes decimals and fractions
@@ -68,6 +69,13 @@ def workload_body(
         "weights": [_number(each, "weight") for each in weights],
     }
     return body if delta is None else body | {"delta": parameters.delta(delta)}
+
+
+def comparison_body(release: SyntheticTable | str, epsilon: float, predict: str | None) -> dict[str, Any]:
+    """A comparison of a synthetic table as JSON."""
+    from dalenius.synthesis.release import release_id
+
+    return {"release": release_id(release), "epsilon": parameters.epsilon(epsilon), "predict": predict}
 
 
 def _amount(given: Amount) -> float | str:

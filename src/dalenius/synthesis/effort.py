@@ -127,6 +127,11 @@ def seconds(count: Count, sizes: Sizes, effort: Effort = FULL) -> float:
     return FIXED + reading + counting + raking
 
 
+def counting_seconds(sizes: Sizes, tables: float) -> float:
+    """For rows to be read, and counted in so many tables."""
+    return FIXED + sizes.rows / MILLION * (_READ * sizes.columns + _COUNT * tables)
+
+
 def memory(count: Count, sizes: Sizes, effort: Effort = FULL) -> int:
     """Bytes at most, also for as many rows to be drawn as there are."""
     found, rows, columns = count(sizes.columns, effort), sizes.rows, sizes.columns

@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -19,6 +19,7 @@ from dalenius.accounting.events import Zcdp
 from dalenius.accounting.guarantees import ZCDP
 from dalenius.errors import InputError, NotAllowedError, UnknownTableError
 from dalenius.ledger.key_delta import Left, default_delta
+from dalenius.ledger.requests import WHOLE
 from dalenius.ledger.suspensions import LATE
 from dalenius.measuring import pace
 from dalenius.measuring.batches import MOST_ROWS
@@ -31,20 +32,25 @@ from dalenius.releasing.leaving import Leaving
 from dalenius.releasing.opened import Opened, check_open, tables_of
 from dalenius.releasing.pacing import Pace
 from dalenius.releasing.snapshot import Snapshot
+from dalenius.releasing.stored import kind_named
 from dalenius.synthesis.effort import FULL, Effort, Sizes, memory, seconds
+from dalenius.synthesis.fitting import Remembering, fits
 from dalenius.synthesis.methods import Method, chosen
 from dalenius.synthesis.policy_domain import PolicyDomain, domain_of
 from dalenius.synthesis.request import SynthesisAsk
-from dalenius.synthesis.rows import Limit, UnitMeasurer, read_rows
+from dalenius.synthesis.rows import Limit, read_rows
 from dalenius.synthesis.seeking import Shares, key_places, seek_classes, seek_keys
 from dalenius.synthesis.stored import FORMAT, StoredModel
 from dalenius.synthesis.unit_counts import PART, count_units, read_units
 from dalenius.tables.mistakes import nearest
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
+    from dalenius.ledger.budgets import Budget
+    from dalenius.ledger.receipts import Receipt
     from dalenius.ledger.requests import Answered
+    from dalenius.measuring.expressions import Expression
     from dalenius.measuring.plan import Table
     from dalenius.releasing.leaving import Asker, Look
     from dalenius.synthesis.release import SyntheticTable
@@ -77,6 +83,7 @@ class SyntheticKind(Kind):
         charge = {"epsilon": 0.0, "delta": 0.0, "rho": 0.0} if answered.free else dict(answered.receipt.charge)
         return SyntheticTable(
             stored,
+            planned.ask.columns or stored.names,
             planned.left_out,
             planned.guarantee(stored.epsilon),
             charge,
@@ -100,6 +107,52 @@ class SyntheticKind(Kind):
 
 
 KIND = SyntheticKind()
+
+
+def again(asker: Asker, release: str) -> SyntheticTable:
+    """A synthetic table that this asker has paid for, by the number of its release. Nothing is charged."""
+    from dalenius.synthesis.release import SyntheticTable
+
+    found = model_of(asker, release)
+    dataset = found.receipt.dataset
+    budget = asker.ledger.budget(dataset)
+    return SyntheticTable(
+        found.stored,
+        found.stored.names,
+        {},
+        guarantee_of(budget, budget.unit, found.stored.epsilon),
+        {"epsilon": 0.0, "delta": 0.0, "rho": 0.0},
+        asker.remaining(dataset, found.periods),
+        True,
+        found.receipt.to_dict(),
+        asker.warnings(dataset),
+    )
+
+
+@dataclass(frozen=True)
+class Paid:
+    """A model that was paid for: its bytes, what they are, the proof of its charge, and the periods that paid."""
+
+    content: bytes
+    stored: StoredModel
+    receipt: Receipt
+    periods: tuple[str, ...]
+
+
+def model_of(asker: Asker, release: str) -> Paid:
+    """A model that this asker has paid for, by the number of its release; another's is not told from none.
+
+    The owner is shown any.
+    """
+    receipt = asker.ledger.receipt(release, None if asker.is_owner else asker.name)
+    charge, content = asker.ledger.content(receipt)
+    if kind_named(charge) != SYNTHETIC:
+        raise InputError(
+            "This release is no synthetic table.",
+            why="A release of another kind has that number.",
+            fix="Take the id of a synthetic table's receipt.",
+        )
+    return Paid(content, StoredModel.read(content), receipt, tuple(charge.get("periods") or (WHOLE,)))
 
 
 @dataclass(frozen=True)
@@ -134,7 +187,7 @@ class Planned:
     def of(cls, table: Table, ask: SynthesisAsk) -> Planned:
         """From the policy and what was found at `protect`. Never touches the data."""
         _check_accounting(table)
-        domain, left = domain_of(table, ask.columns)
+        domain, left = domain_of(table, _in_order(ask.columns, table))
         rows, notes = _rows_limit(table, ask.rows_per_unit)
         limit = Limit(rows, table.budget.neighbors)
         method, effort = chosen(ask.method, sizes_of(table, domain, limit), ask.time)
@@ -214,7 +267,7 @@ class Planned:
     def fitted(self, look: Look, rho: Fraction, delta: float) -> StoredModel:
         """The model, for all of ``rho`` and ``delta``: inside of a look."""
         shares, keys = Shares.of(self.domain), key_places(self.domain)
-        where = within_periods(self.table, self.periods)
+        where = self.where
         engine, salt, seconds = look.engine, look.salt, look.seconds
         price = rho * shares.keys, delta / max(1, len(keys))
         domain = seek_keys(self.table, self.domain, where, price, engine, salt, seconds)
@@ -226,11 +279,12 @@ class Planned:
             held, habits = read_units(self.table, domain, where, engine, salt, seconds)
             counts = count_units(held, habits, self.limit.neighbors, rho * PART)
             spent += rho * PART
-        measurer = UnitMeasurer(domain.domain, codes, weights, self.limit, rho - spent)
+        measurer = Remembering(domain.domain, codes, weights, self.limit, rho - spent)
         model = self.method.fit(measurer, self.ask.target, self.effort)
         units = None if counts is None else counts.made_up(self.unit, model.rows, self.limit.rows)
         name, method = self.table.policy.name, self.method.name
-        return StoredModel(name, method, look.epsilon, float(rho), self.limit.rows, domain, model, units)
+        found = StoredModel(name, method, look.epsilon, float(rho), self.limit.rows, domain, model, units)
+        return replace(found, measured=fits(found, measurer.measured))
 
     @property
     def unit(self) -> str:
@@ -259,28 +313,51 @@ class Planned:
 
     def times(self, speed: float) -> Times:
         """When it leaves: a function of public things alone."""
+        return self.times_of(self.seconds, speed)
+
+    def times_of(self, seconds: float, speed: float) -> Times:
+        """When something leaves that takes so long on the machine of bench/RESULTS.md."""
         tables = list(self.table.relation.tables())
         declared = [each.policy.time.answer for each in tables if each.policy.time.answer is not None]
         caps = [each.policy.time.cap for each in tables if each.policy.time.cap is not None]
         least = max(declared, default=pace.ANSWER)
         if all(known_rows(each) for each in tables) or not declared:
-            least = max(least, SAFETY * speed * self.seconds)
+            least = max(least, SAFETY * speed * seconds)
         else:  # the policy's word is the time of a plain question, and grows with what this does beyond one
-            least *= max(1.0, self.seconds / (FIXED + PLAIN * SHAPES["grouped"] + PLAIN_WORK / 1000))
+            least *= max(1.0, seconds / (FIXED + PLAIN * SHAPES["grouped"] + PLAIN_WORK / 1000))
         answer = math.ceil(least / _GRID - 1e-9) * _GRID
         return Times(answer, max(2 * answer, min(caps, default=pace.CAP)))
 
+    @property
+    def where(self) -> Expression:
+        """Which rows are read: those of the periods that pay."""
+        return within_periods(self.table, self.periods)
+
+    @property
+    def paying(self) -> tuple[str, ...]:
+        """The periods that pay."""
+        return paying_periods(self.table, self.periods)
+
+    @property
+    def late(self) -> int:
+        """After how many late releases an analyst is suspended."""
+        found = (each.policy.time.late for each in self.table.relation.tables())
+        return min((each for each in found if each is not None), default=LATE)
+
     def guarantee(self, epsilon: float) -> dict[str, Any]:
         """What holds of the model, and of all rows from it."""
-        budget = self.table.budget
-        unit = ", ".join([*self.table.unit, *([budget.period] if budget.period else [])])
-        return {
-            "kind": "approx",
-            "epsilon": epsilon,
-            "delta": budget.delta,
-            "unit": unit,
-            "neighbors": budget.neighbors.value,
-        }
+        return guarantee_of(self.table.budget, ", ".join(self.table.unit), epsilon)
+
+
+def guarantee_of(budget: Budget, unit: str, epsilon: float) -> dict[str, Any]:
+    """What holds of something that cost ``epsilon``."""
+    return {
+        "kind": "approx",
+        "epsilon": epsilon,
+        "delta": budget.delta,
+        "unit": ", ".join([unit, *([budget.period] if budget.period else [])]),
+        "neighbors": budget.neighbors.value,
+    }
 
 
 def known_rows(table: Table) -> int:
@@ -308,21 +385,20 @@ def leaving_of(asker: Asker, ask: SynthesisAsk) -> Leaving:
     check_open(asker, *planned.table.reads)
     _check_time(planned)
     snapshot = Snapshot.of(planned.table, opened.versions)
-    periods = paying_periods(planned.table, planned.periods)
     epsilon = float(ask.epsilon)
-    delta = planned.delta(epsilon, Left.of(asker.remaining(snapshot.dataset, periods)))
+    delta = planned.delta(epsilon, Left.of(asker.remaining(snapshot.dataset, planned.paying)))
     return Leaving(
         SYNTHETIC,
         snapshot,
         planned.key(snapshot.data_version),
         epsilon,
         planned.event(epsilon, delta),
-        Pace(planned.times, planned.times(1.0).cap, late_of(planned.table)),
+        Pace(planned.times, planned.times(1.0).cap, planned.late),
         planned.look,
         asked=f"A synthetic table of {ask.table}: {', '.join(each.name for each in planned.domain.columns)}",
         delta=delta,
         delta_chosen=True,
-        periods=periods,
+        periods=planned.paying,
         plan=planned,
     )
 
@@ -335,12 +411,6 @@ def _check_time(planned: Planned) -> None:
             why="Its time follows from the numbers of columns, of their values and of rows.",
             fix="Choose fewer columns (--columns), or a faster method such as tree.",
         )
-
-
-def late_of(table: Table) -> int:
-    """After how many late releases an analyst is suspended."""
-    found = (each.policy.time.late for each in table.relation.tables())
-    return min((each for each in found if each is not None), default=LATE)
 
 
 def table_named(asker: Asker, name: str, opened: Opened) -> Table:
@@ -365,6 +435,12 @@ def _check_target(target: str | None, method: Method, domain: PolicyDomain) -> N
             f"Method {method.name!r} takes no target.", why="It measures all columns alike.", fix="Leave it out."
         )
     domain.domain.place(target)
+
+
+def _in_order(columns: Sequence[str], table: Table) -> list[str]:
+    """Those of a request in the policy's order: in whichever they are typed, it is the same model."""
+    known = list(table.policy.columns)
+    return sorted(columns, key=lambda name: known.index(name) if name in known else len(known))
 
 
 def _check_accounting(table: Table) -> None:

@@ -9,16 +9,18 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from dalenius._fields import Fields
-from dalenius.releasing.leaving import is_paid
-from dalenius.synthesis.kind import leaving_of
+from dalenius.releasing.leaving import charges_of_kind, is_paid, own_releases
+from dalenius.synthesis.kind import SYNTHETIC, leaving_of
 from dalenius.synthesis.measurer import by_cells
 from dalenius.synthesis.start import MARGIN
 from dalenius.synthesis.views import whole
 
 if TYPE_CHECKING:
-    from dalenius.releasing.leaving import Asker
+    from dalenius.releasing.leaving import Asker, Leaving
     from dalenius.synthesis.kind import Planned
     from dalenius.synthesis.request import SynthesisAsk
+
+_LATEST = 100  # releases of one meaning, at different prices
 
 
 @dataclass(frozen=True)
@@ -54,6 +56,7 @@ class SyntheticPreview:
         seconds: After which it leaves, on that machine, where times are fixed.
         remaining: What is left to spend.
         known: This analyst has paid for it already: it is free.
+        release: The number of this analyst's best release of the same, at whatever price; None: there is none.
         notes: What the reader should know besides.
     """
 
@@ -70,6 +73,7 @@ class SyntheticPreview:
     seconds: float
     remaining: Mapping[str, Any]
     known: bool
+    release: str | None = None
     notes: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
@@ -96,6 +100,7 @@ class SyntheticPreview:
             found.number("seconds"),
             found.mapping("remaining"),
             found.flag("known"),
+            found.text("release") if "release" in found else None,
             found.texts("notes"),
         )
 
@@ -120,8 +125,16 @@ def preview(asker: Asker, ask: SynthesisAsk) -> SyntheticPreview:
             planned.times(1.0).answer,
             asker.remaining(dataset, leaving.periods),
             is_paid(leaving, asker),
+            best_release(leaving, asker),
             (*planned.notes, *asker.warnings(dataset)),
         )
+
+
+def best_release(leaving: Leaving, asker: Asker) -> str | None:
+    """The number of the best model of the same meaning that this asker has paid for, at whatever price."""
+    charges = charges_of_kind(asker, SYNTHETIC, leaving.snapshot, 0.0, _LATEST, leaving.key)
+    found = own_releases(asker, charges[:1])
+    return found[0].receipt.id if found else None
 
 
 def expected_columns(planned: Planned, epsilon: float) -> tuple[ExpectedColumn, ...]:

@@ -26,7 +26,7 @@ from dalenius.releasing.leaving import Leaving
 from dalenius.releasing.opened import Opened, check_open, tables_of
 from dalenius.releasing.pacing import Pace
 from dalenius.releasing.snapshot import Snapshot
-from dalenius.synthesis.kind import Planned, late_of, table_named
+from dalenius.synthesis.kind import Planned, table_named
 from dalenius.synthesis.methods import AUTO
 from dalenius.synthesis.related import CHILD, COUNT, PARENT, Related
 from dalenius.synthesis.related_release import FORMAT, RelatedModels, RelatedTables
@@ -226,7 +226,7 @@ def leaving_of(asker: Asker, ask: RelatedAsk) -> Leaving:
         Pace(
             planned.times,
             planned.times(1.0).cap,
-            min(late_of(each.table) for each in (planned.parents, planned.children)),
+            min(each.late for each in (planned.parents, planned.children)),
         ),
         lambda look: planned.look(look, asker, opened.versions),
         delta=delta,

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dalenius._fields import Fields
+from dalenius.errors import InputError
 from dalenius.releasing.targets import check_target, unwritable
 from dalenius.synthesis.stored import StoredModel
 
@@ -26,6 +27,7 @@ class SyntheticTable:
 
     Attributes:
         stored: The model.
+        columns: The names of its columns, in the order in which they were asked for.
         left_out: Columns that could not be modelled, each with what must be declared.
         guarantee: `kind`, `epsilon`, `delta`, `unit`, `neighbors`.
         charge: `epsilon`, `delta`, `rho`, as charged.
@@ -36,6 +38,7 @@ class SyntheticTable:
     """
 
     stored: StoredModel
+    columns: tuple[str, ...]
     left_out: Mapping[str, str]
     guarantee: Mapping[str, Any]
     charge: Mapping[str, Any]
@@ -43,11 +46,6 @@ class SyntheticTable:
     free: bool
     receipt: Mapping[str, Any] | None
     notes: tuple[str, ...] = ()
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """The names of its columns."""
-        return tuple(each.name for each in self.stored.domain.columns)
 
     @property
     def rows(self) -> int:
@@ -63,7 +61,9 @@ class SyntheticTable:
         """
         import pyarrow as pa
 
-        return pa.table(self.stored.draw(rows, seed))
+        units = self.stored.units
+        whose = () if units is None else (units.name,)
+        return pa.table(self.stored.draw(rows, seed)).select([*whose, *self.columns])
 
     def write(self, target: Path | str, rows: int | None = None, *, seed: int | None = None) -> int:
         """Writes rows as csv or parquet, by the file's ending; returns how many. A file that is there is replaced."""
@@ -100,8 +100,12 @@ class SyntheticTable:
     def from_dict(cls, data: Mapping[str, Any]) -> SyntheticTable:
         """As `to_dict` wrote it."""
         found = Fields(data, "synthetic")
+        stored, columns = StoredModel.of_json(found.mapping("model")), found.texts("columns")
+        if sorted(columns) != sorted(stored.names):
+            raise found.wrong("columns")
         return cls(
-            StoredModel.of_json(found.mapping("model")),
+            stored,
+            columns,
             found.mapping("left_out"),
             found.mapping("guarantee"),
             found.mapping("charge"),
@@ -120,6 +124,17 @@ def write_table(table: pa.Table, target: Path) -> int:
     except OSError as error:
         raise unwritable(target, error) from None
     return int(table.num_rows)
+
+
+def release_id(release: SyntheticTable | str) -> str:
+    """The number of a release: its own, or that of a synthetic table."""
+    if isinstance(release, str):
+        return release
+    if release.receipt is None:
+        raise InputError(
+            "This synthetic table has no receipt.", why="It was not asked for here.", fix="Give the id of its receipt."
+        )
+    return str(release.receipt["id"])
 
 
 def _write(table: pa.Table, target: Path) -> None:

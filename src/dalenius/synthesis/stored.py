@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import base64
 import json
+import math
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dalenius.errors import InputError
+from dalenius.synthesis.fitting import Fit
 from dalenius.synthesis.generators.adaptive import PoolModel
 from dalenius.synthesis.generators.histogram import IndependentModel
 from dalenius.synthesis.generators.privbayes import NetworkModel
@@ -41,6 +43,7 @@ _POOL = "pool"  # rows with weights
 _NETWORK = "network"  # groups of values drawn one after another, then values
 _TYPES = ("<f4", "<u1", "<u2")
 MOST_ROWS = 100_000_000  # that are drawn at once
+MOST_NUMBERS = 2**28  # of a model, unpacked: whoever sends one decides how much memory it takes here
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,6 +59,7 @@ class StoredModel:
         domain: What the codes mean.
         model: Draws rows of codes.
         units: Whose made-up rows are; None: each is somebody else's.
+        measured: The noisy tables that it was made from, and how well it fits them.
     """
 
     table: str
@@ -66,6 +70,12 @@ class StoredModel:
     domain: PolicyDomain
     model: Model
     units: MadeUpUnits | None = None
+    measured: tuple[Fit, ...] = ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of its columns."""
+        return tuple(each.name for each in self.domain.columns)
 
     @property
     def rows(self) -> int:
@@ -105,6 +115,7 @@ class StoredModel:
             "columns": self.domain.to_json(),
             "model": _model_json(self.model),
             "units": None if self.units is None else self.units.to_json(),
+            "measured": [each.to_json() for each in self.measured],
         }
 
     def content(self) -> bytes:
@@ -115,11 +126,8 @@ class StoredModel:
     def of_json(cls, data: Mapping[str, Any]) -> StoredModel:
         """As `to_json` wrote it."""
         if data.get("format") != FORMAT:
-            raise InputError(
-                "This synthetic table cannot be read.",
-                why=f"It is not of the format {FORMAT!r}; a newer dalenius may have written it.",
-                fix="Use the version that made it.",
-            )
+            raise _unreadable(f"It is not of the format {FORMAT!r}; a newer dalenius may have written it.")
+        _check_size(sum(map(_numbers, _packs(data["model"]))))
         domain = PolicyDomain.of_json(data["columns"])
         return cls(
             data["table"],
@@ -130,6 +138,7 @@ class StoredModel:
             domain,
             _model_of(data["model"]),
             None if data.get("units") is None else MadeUpUnits.of_json(data["units"]),
+            tuple(map(Fit.of_json, data.get("measured", ()))),
         )
 
     @classmethod
@@ -184,6 +193,7 @@ def _model_of(data: Mapping[str, Any]) -> Model:
             # What was measured is in the weights; to draw rows takes the tables' cells alone.
             known = dict[tuple[int, str], Groups]()
             views = [_view_of(each, known) for each in data["views"]]
+            _check_size(sum(each.cells for each in views))
             pool.add([Measured(each, np.zeros(each.cells), 1.0) for each in views], 1.0)
             return PoolModel(data["rows"], pool)
         case "network":
@@ -191,11 +201,7 @@ def _model_of(data: Mapping[str, Any]) -> Model:
             groups = tuple((unpacked(each).astype(np.int32),) for each in data["groups"])
             start = Start((), data["rows"], shares, groups)
             return NetworkModel(data["rows"], list(map(_step_of, data["steps"])), start)
-    raise InputError(
-        "This synthetic table cannot be read.",
-        why="Its model has a form that is not known here.",
-        fix="Use the version that made it.",
-    )
+    raise _unreadable("Its model has a form that is not known here.")
 
 
 def _step_json(step: Step) -> dict[str, Any]:
@@ -237,12 +243,46 @@ def packed(table: NDArray[Any], kind: str = "<f4") -> dict[str, Any]:
 
 
 def unpacked(data: Mapping[str, Any]) -> NDArray[Any]:
-    """As `packed` wrote them."""
+    """As `packed` wrote them. It grows to what the shape says and no further, whatever was packed."""
     if data["type"] not in _TYPES:
-        raise InputError(
-            "This synthetic table cannot be read.",
-            why="Its numbers are of no kind that is known here.",
-            fix="Use the version that made it.",
-        )
-    flat = np.frombuffer(zlib.decompress(base64.b64decode(data["data"])), data["type"]).reshape(data["shape"])
+        raise _unreadable("Its numbers are of no kind that is known here.")
+    size = _numbers(data) * np.dtype(data["type"]).itemsize
+    reader = zlib.decompressobj()
+    try:
+        plain = reader.decompress(base64.b64decode(data["data"]), size + 1)
+    except (ValueError, zlib.error):
+        raise _unreadable("Its numbers are damaged.") from None
+    if len(plain) != size:
+        raise _unreadable("It holds other numbers than it says.")
+    flat = np.frombuffer(plain, data["type"]).reshape(data["shape"])
     return flat.astype(np.float64) if data["type"] == "<f4" else flat
+
+
+def _numbers(data: Mapping[str, Any]) -> int:
+    """How many numbers are packed, by their shape."""
+    shape = data["shape"]
+    if not all(type(each) is int and each >= 0 for each in shape):
+        raise _unreadable("The shape of its numbers is none.")
+    return math.prod(shape)
+
+
+def _check_size(numbers: int) -> None:
+    """Refuses a model that would take very much memory, before it does."""
+    if numbers > MOST_NUMBERS:
+        raise _unreadable(f"It holds more than {MOST_NUMBERS:,} numbers.")
+
+
+def _packs(data: Any) -> Iterator[Mapping[str, Any]]:
+    """All packed numbers in a tree of JSON."""
+    if isinstance(data, Mapping):
+        if "shape" in data:
+            yield data
+            return
+        data = list(data.values())
+    if isinstance(data, list):
+        for each in data:
+            yield from _packs(each)
+
+
+def _unreadable(why: str) -> InputError:
+    return InputError("This synthetic table cannot be read.", why=why, fix="Use the version that made it.")

@@ -219,7 +219,16 @@ def test_a_server_serves_it_as_a_job_that_survives_a_restart(kind, curator, tmp_
 
 
 def test_names_of_kinds_are_taken_once_and_unknown_ones_are_refused(kind):
-    assert names() == ["histogram", "limits", "publication", "question", "related", "synthetic", "workload"]
+    assert names() == [
+        "comparison",
+        "histogram",
+        "limits",
+        "publication",
+        "question",
+        "related",
+        "synthetic",
+        "workload",
+    ]
     with pytest.raises(InputError), known(Histogram()):
         pass
     with pytest.raises(InputError, match="There is no kind"):

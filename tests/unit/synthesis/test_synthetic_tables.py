@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import base64
 import re
+import tracemalloc
+import zlib
 from collections.abc import Iterator
 from datetime import date, datetime
 from fractions import Fraction
@@ -84,10 +87,26 @@ def test_another_analyst_and_another_request_pay(people: Curator):
     people.analyst("ana").synthesize("people", epsilon=1.75, method="tree", columns=["sex", "age"])
     before = len(charges(people))
     assert not people.analyst("bob").synthesize("people", epsilon=1.75, method="tree", columns=["sex", "age"]).free
-    for other in ({"columns": ["age", "sex"]}, {"rows_per_unit": 1}, {"method": "histogram"}):
+    for other in ({"columns": ["age", "wave"]}, {"rows_per_unit": 1}, {"method": "histogram"}):
         asked: dict[str, Any] = {"columns": ["sex", "age"], "method": "tree", **other}
         assert not people.analyst("bob").synthesize("people", epsilon=1.75, **asked).free
     assert len(charges(people)) == before + 4
+
+
+def test_the_order_of_the_columns_is_free_and_kept(people: Curator):
+    ana = people.analyst("ana")
+    found = ana.synthesize("people", epsilon=1.75, method="tree", columns=["wave", "sex", "age"])
+    before = len(charges(people))
+    again = ana.synthesize("people", epsilon=1.75, method="tree", columns=["age", "wave", "sex"])
+    assert again.free and len(charges(people)) == before
+    assert found.columns == ("wave", "sex", "age") and again.columns == ("age", "wave", "sex")
+    rows = again.to_arrow(50, seed=3)
+    assert rows.column_names == ["person", "age", "wave", "sex"]
+    assert rows.equals(found.to_arrow(50, seed=3).select(["person", "age", "wave", "sex"]))
+    over = SyntheticTable.from_dict(again.to_dict())
+    assert over.to_arrow(50, seed=3).equals(rows)
+    with pytest.raises(InputError):
+        SyntheticTable.from_dict(again.to_dict() | {"columns": ["age", "wave", "note"]})
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -245,6 +264,29 @@ def test_a_model_of_another_format_is_not_guessed_at(people: Curator):
     for wrong in ({"format": "synthetic 2"}, {"model": {"form": "other"}}):
         with pytest.raises(InputError, match="cannot be read"):
             StoredModel.of_json(data | wrong)
+
+
+def test_a_model_takes_no_more_memory_than_its_shapes_say(people: Curator):
+    """A few bytes that unpack into gigabytes: refused before they do, as is a shape that asks for as much."""
+    data = people.analyst("ana").synthesize("people", epsilon=2.5, method="adaptive").stored.to_json()
+    zeros = base64.b64encode(zlib.compress(bytes(50_000_000))).decode()
+    for packed in (
+        {"shape": [3], "type": "<u1", "data": zeros},
+        {"shape": [2**31, 2**31], "type": "<u1", "data": zeros},
+        {"shape": [-1, -50_000_000], "type": "<u1", "data": zeros},
+        {"shape": [50_000_000], "type": "<u1", "data": zeros[:100] + "AAAA"},
+        {"shape": [1], "type": "<u1", "data": ""},
+    ):
+        tracemalloc.start()
+        with pytest.raises(InputError, match="cannot be read"):
+            StoredModel.of_json(data | {"model": data["model"] | {"weights": packed}})
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert peak < 20_000_000, packed["shape"]
+    wide = {"shape": [2], "type": "<u2", "data": base64.b64encode(zlib.compress(b"\0\0\xff\xff")).decode()}
+    view = {"columns": [0, 1], "groups": [wide, wide]}
+    with pytest.raises(InputError, match="numbers"):
+        StoredModel.of_json(data | {"model": data["model"] | {"views": [view]}})
 
 
 def test_nothing_but_numbers_that_are_noise_depends_on_rows(tmp_path: Path):

@@ -42,11 +42,12 @@ class What(Enum):
 
 def register(app: typer.Typer) -> None:
     """Adds the commands."""
-    from dalenius.app.cli import audit_bounds
+    from dalenius.app.cli import audit_bounds, audit_synthetic
 
     commands = group("Looks for a break of the promise: made-up tables, hostile rows, exact integers; samples.")
     commands.command("fuzz")(fuzz)
     audit_bounds.register(commands)
+    audit_synthetic.register(commands)
     app.add_typer(commands, name="audit")
 
 

@@ -12,14 +12,15 @@ import typer
 from dalenius.app.cli import server_option
 from dalenius.app.cli.ask import Who, analyst_of
 from dalenius.app.cli.frame import Frame, framed
-from dalenius.errors import Charge, DaleniusError, InputError
+from dalenius.app.cli.synthesize_compare import compare_with_real
+from dalenius.app.cli.synthesize_files import check_apart, check_files, check_public, home_of, write_report, write_rows
+from dalenius.errors import InputError
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from dalenius.analyst import Asking
     from dalenius.synthesis.preview import SyntheticPreview
-    from dalenius.synthesis.release import SyntheticTable
 
 Table = Annotated[str, typer.Argument(metavar="TABLE", help="A protected table.")]
 Epsilon = Annotated[float, typer.Option("--epsilon", metavar="E", help="The price of all of it.")]
@@ -27,7 +28,12 @@ Output = Annotated[Path | None, typer.Option("-o", "--output", metavar="FILE", h
 DryRun = Annotated[
     bool, typer.Option("--dry-run", help="Show what would be modelled and how noisy it would be. Charges nothing.")
 ]
-MethodName = Annotated[str, typer.Option("--method", metavar="M", help="The generator; auto takes the best there is.")]
+MethodName = Annotated[
+    str,
+    typer.Option(
+        "--method", metavar="M", help="auto (the best), adaptive, tree, histogram, marginals, mst, privbayes."
+    ),
+]
 Rows = Annotated[
     int | None, typer.Option("--rows", metavar="N", help="So many rows; as many as there are, by noisy count.")
 ]
@@ -40,6 +46,24 @@ Target = Annotated[
 PerUnit = Annotated[
     int | None,
     typer.Option("--rows-per-unit", metavar="N", help="So many rows of one unit count in full; the table's limit."),
+]
+Report = Annotated[
+    Path | None,
+    typer.Option("--report", metavar="FILE", help="What the rows are worth (html or json): private, as they are."),
+]
+Compare = Annotated[
+    bool,
+    typer.Option("--compare", help="Release how far the table that you have made is from the real one. E pays that."),
+]
+Predict = Annotated[
+    str | None,
+    typer.Option(
+        "--predict", metavar="C", help="With --compare: how well C is predicted by who learned from the rows."
+    ),
+]
+Public = Annotated[
+    str | None,
+    typer.Option("--public", metavar="NAME", help="Open the rows as a public table: questions on NAME are free."),
 ]
 Seconds = Annotated[
     float | None,
@@ -69,6 +93,10 @@ def synthesize(
     rows_per_unit: PerUnit = None,
     work: Seconds = None,
     seed: Seed = None,
+    compare: Compare = False,
+    predict: Predict = None,
+    report: Report = None,
+    public: Public = None,
     dry_run: DryRun = False,
     server: server_option.Server = None,
     token_file: server_option.TokenFile = None,
@@ -77,38 +105,41 @@ def synthesize(
 
     Example: dalenius synthesize visits --analyst ana --epsilon 1 -o visits-synthetic.csv
     """
-    from dalenius.releasing.targets import check_target
-    from dalenius.synthesis.release import FILES
     from dalenius.synthesis.stored import check_rows
 
-    # Whatever can be wrong with the file or the number of rows is found before anything is charged.
+    # Whatever can be wrong with the files or the number of rows is found before anything is charged.
     if rows is not None:
         check_rows(rows)
-    chosen = names_of(columns)
-    if output is None:
-        if not dry_run:
-            raise InputError("Where to?", why="The rows are written to a file.", fix="Give -o FILE.csv, or --dry-run.")
-    else:
-        check_target(output, FILES)
-    asker = analyst_of(frame, analyst, server, token_file)
+    _check_together(output, rows, seed, predict, public, compare=compare, dry_run=dry_run)
+    check_files(output, report)
     asked: dict[str, Any] = {
         "epsilon": epsilon,
         "method": method,
-        "columns": chosen,
+        "columns": names_of(columns),
         "target": target,
         "rows_per_unit": rows_per_unit,
         "time": work,
     }
+    asker = analyst_of(frame, analyst, server, token_file)
+    curator = home_of(frame, asker)
+    check_apart([output, report], curator)
+    check_public(public, table, output, curator)
+    if compare:
+        compare_with_real(frame, asker, table, asked, predict or target, report, dry_run=dry_run)
+        return
     if dry_run or output is None:
         expected = asker.preview_synthetic(table, **asked)
         frame.emit(expected.to_dict(), lambda console: _print_preview(console, expected))
         return
     began = time.monotonic()
+    opened = None if curator is None or public is None else (curator, public)
     with _expected(frame, asker, table, asked):
         found = asker.synthesize(table, **asked)
-    written = _write(found, output, rows, seed)
+    written = write_rows(frame, found, output, rows, seed, opened)
+    if report is not None:
+        compared = asker.comparisons(found)
+        write_report(frame, report, found, compared[0] if compared else None)
     seconds = time.monotonic() - began
-    frame.note(f"Wrote {written:,} rows in {output}.")
 
     def human(console: Console) -> None:
         from dalenius.app.views.synthetic import print_synthetic
@@ -116,7 +147,36 @@ def synthesize(
         print_synthetic(console, found)
 
     data = {name: each for name, each in found.to_dict().items() if name != "model"}
-    frame.emit({**data, "written": written, "output": str(output), "seconds": round(seconds, 3)}, human)
+    beside = {"written": written, "output": str(output), "report": None if report is None else str(report)}
+    beside["public"] = public
+    frame.emit({**data, **beside, "seconds": round(seconds, 3)}, human)
+
+
+def _check_together(
+    output: Path | None,
+    rows: int | None,
+    seed: int | None,
+    predict: str | None,
+    public: str | None,
+    *,
+    compare: bool,
+    dry_run: bool,
+) -> None:
+    """Options that mean nothing together are refused, not passed over."""
+    if compare and not all(each is None for each in (output, rows, seed, public)):
+        raise InputError(
+            "--compare writes no rows.",
+            why="It says how far a synthetic table is from the real one.",
+            fix="Leave out -o, --rows, --seed and --public: for rows, ask again without --compare.",
+        )
+    if predict is not None and not compare:
+        raise InputError(
+            "--predict goes with --compare.",
+            why="How well a column is predicted is counted on real rows.",
+            fix="Add --compare; or give --target, for a model that is made to predict it.",
+        )
+    if output is None and not compare and not dry_run:
+        raise InputError("Where to?", why="The rows are written to a file.", fix="Give -o FILE.csv, or --dry-run.")
 
 
 def _expected(frame: Frame, asker: Asking, table: str, asked: dict[str, Any]) -> AbstractContextManager[None]:
@@ -143,25 +203,15 @@ def _print_preview(console: Console, expected: SyntheticPreview) -> None:
     print_synthetic_preview(console, expected)
 
 
-def names_of(columns: str | None) -> list[str]:
+def names_of(columns: str | None, option: str = "--columns") -> list[str]:
     """The columns of an option."""
     if columns is None:
         return []
     names = [each.strip() for each in columns.split(",")]
     if not all(names):
         raise InputError(
-            "--columns cannot be read.",
+            f"{option} cannot be read.",
             why="It is a list of columns with commas between them.",
-            fix="Write for example --columns age,region.",
+            fix=f"Write for example {option} age,region.",
         )
     return names
-
-
-def _write(found: SyntheticTable, output: Path, rows: int | None, seed: int | None) -> int:
-    try:
-        return found.write(output, rows, seed=seed)
-    except DaleniusError as error:
-        error.charge = Charge(found.charge["epsilon"], found.charge["delta"])
-        error.why += " The model was made, and is stored."
-        error.fix += " Then ask the same again: it is free now."
-        raise

@@ -39,7 +39,9 @@ class PageInfo(NamedTuple):
 PAGES = {
     "/": PageInfo("Ask", "query_stats", (Role.ANALYST,)),
     "/workload": PageInfo("Many questions", "playlist_add_check", (Role.ANALYST,)),
+    "/synthesize": PageInfo("Synthetic rows", "dataset", (Role.ANALYST,)),
     "/protect": PageInfo("Protect", "shield", (Role.OWNER,)),
+    "/synthetic": PageInfo("Synthetic rows", "dataset", (Role.OWNER,)),
     "/publish": PageInfo("Publish rows", "table_rows", (Role.OWNER,)),
     "/budget": PageInfo("Budget", "savings", tuple(Role)),
     "/ledger": PageInfo("Ledger", "receipt_long", (Role.OWNER, Role.AUDITOR)),

@@ -32,10 +32,22 @@ if TYPE_CHECKING:
     from dalenius.ledger.tokens import Role, Token
     from dalenius.queries.release import Release
     from dalenius.queries.workloads.release import WorkloadRelease
+    from dalenius.synthesis.comparison_release import Comparison
+    from dalenius.synthesis.release import SyntheticTable
 
 T = TypeVar("T")
 LAB = "the attack lab"  # which the API has not: `dalenius attack` is on everybody's own machine
-_PREVIEWS = frozenset({"POST /v1/preview", "POST /v1/workloads/preview"})
+# What takes a while and is free: one of a session at a time.
+_PREVIEWS = frozenset(
+    (
+        "POST /v1/preview",
+        "POST /v1/workloads/preview",
+        "POST /v1/synthetic/preview",
+        "POST /v1/synthetic/compare/preview",
+        "GET /v1/synthetic/{id}",
+        "GET /v1/synthetic/{id}/report",
+    )
+)
 REVOKE = "DELETE /v1/tokens/{id}"
 Waiting = Callable[[float | None], None]  # is told every second how many seconds are left, once that is known
 
@@ -78,6 +90,16 @@ async def ask_many(session: Session, sql: str, epsilon: float, waiting: Waiting)
     """Asks many questions at one price, in the same way."""
     asked = {"questions": sql, "epsilon": epsilon}
     return cast("WorkloadRelease", await _obtain(session, "POST /v1/workloads", "workload", asked, waiting))
+
+
+async def synthesize(session: Session, asked: Mapping[str, Any], waiting: Waiting) -> SyntheticTable:
+    """Makes a synthetic table, in the same way."""
+    return cast("SyntheticTable", await _obtain(session, "POST /v1/synthetic", "synthetic", asked, waiting))
+
+
+async def compare(session: Session, asked: Mapping[str, Any], waiting: Waiting) -> Comparison:
+    """Compares a synthetic table with the real one, in the same way."""
+    return cast("Comparison", await _obtain(session, "POST /v1/synthetic/compare", "comparison", asked, waiting))
 
 
 async def publish(session: Session, asked: Mapping[str, Any]) -> Published:

@@ -5,6 +5,7 @@ Names and keys are values of a chart's data, never its code.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -130,6 +131,31 @@ def loss_by_k(points: list[tuple[int, float]], k: int) -> dict[str, Any]:
                 "itemStyle": {"color": WHISKER},
                 "z": 10,
             },
+        ],
+    }
+
+
+def shares(name: str, labels: Sequence[str], values: Sequence[float]) -> dict[str, Any]:
+    """How many rows of a hundred have each value of a column."""
+    names = [shown(each, _WIDTH) for each in labels]
+    return {
+        "animation": False,
+        "grid": _ROOM,
+        "tooltip": {"trigger": "axis", "renderMode": "richText"},
+        "xAxis": {
+            "type": "category",
+            "data": names,
+            "axisLabel": {"interval": "auto", "rotate": 30 if max(map(len, names), default=0) * len(names) > 60 else 0},
+        },
+        "yAxis": {"type": "value", "name": "% of rows", "splitLine": _FAINT},
+        "series": [
+            {
+                "type": "bar",
+                "name": shown(name, _WIDTH),
+                "data": [round(100 * each, 3) for each in values],
+                "barMaxWidth": 120,
+                "itemStyle": {"color": BAR},
+            }
         ],
     }
 

@@ -32,6 +32,8 @@ CONSOLE = frozenset(
     {
         "/",
         "/workload",
+        "/synthesize",
+        "/synthetic",
         "/publish",
         "/sign-in",
         "/sign-out",

@@ -39,7 +39,18 @@ OBJECTS = {
     "`remaining`, `free`, `receipt`, `notes`; `model`: what rows are drawn from; `kind`: synthetic; `request`: what "
     "was asked for",
     "POST /v1/synthetic/preview": "`epsilon`, `table`, `method`, `words`, `columns`: of each `name`, `values`, "
-    "`margin`; `left_out`, `rows`, `rows_per_unit`, `work`, `memory`, `seconds`, `remaining`, `known`, `notes`",
+    "`margin`; `left_out`, `rows`, `rows_per_unit`, `work`, `memory`, `seconds`, `remaining`, `known`, `release` (the "
+    "analyst's best of the same, or null), `notes`",
+    "GET /v1/synthetic/{id}": "as `POST /v1/synthetic` gives it, `free`",
+    "GET /v1/synthetic/{id}/comparisons": "`comparisons`: of each what `POST /v1/synthetic/compare` gives",
+    "GET /v1/synthetic/{id}/report": "what [the report](synthesize.md#the-report) has; with `format=html` the document",
+    "POST /v1/synthetic/compare": "`table`, `release`, `method`, `rows`, `rows_per_unit`; `ways`: of tables of 1, 2, 3 "
+    "columns `columns`, `tables`, `of`, `error`, `margin`, `each`, `margin_each`; `prediction`: `column`, `classes`, "
+    "`table`, `sigma`, `accuracy`, `margin`, `most_frequent`, `synthetic`, or null; `guarantee`, `charge`, "
+    "`remaining`, `free`, `receipt`, `notes`; `kind`: comparison; `request`: what was asked for",
+    "POST /v1/synthetic/compare/preview": "`epsilon`, `release`, `table`, `margins`, `predict`, `work`, "
+    "`seconds`, `remaining`, `known`, `notes`",
+    "POST /v1/synthetic/{id}/open": "`name`, `file` (below the data folder), `table`: what `protect --json` has",
     "POST /v1/publications": "what `dalenius anonymize run --json` has, and: `file` (where its rows are got), `curve` "
     "(loss by k), `kind` (publication), `guarantee` and all of `charge` (null, which is not zero)",
     "GET /v1/publications/{name}": "the bytes",

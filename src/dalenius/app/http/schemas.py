@@ -119,6 +119,31 @@ class AskSyntheticIn(SyntheticIn):
     )
 
 
+class ComparisonIn(_Given):
+    """Which synthetic table is compared with the real one, and the price."""
+
+    release: Annotated[str, Field(min_length=1, max_length=200)] = Field(
+        description="The id of the synthetic table's receipt."
+    )
+    epsilon: float = Field(description="The price.", examples=[0.1])
+    predict: str | None = Field(None, description="A column that a classifier is to predict in real rows.")
+
+
+class CompareIn(ComparisonIn):
+    """The same, to be done."""
+
+    idempotency_key: Annotated[str, Field(min_length=1, max_length=200)] | None = Field(
+        None, description="The same key is charged once, however often the request is sent."
+    )
+
+
+class OpenSyntheticIn(_Given):
+    """What questions are to call the rows of a synthetic table, and how many there are to be."""
+
+    name: Annotated[str, Field(min_length=1, max_length=63, examples=["visits_synthetic"])]
+    rows: int | None = Field(None, ge=0, le=100_000_000, description="As many as the real table has, by noisy count.")
+
+
 class ObtainIn(_Given):
     """A release of some kind."""
 

@@ -8,7 +8,7 @@ out. `html` writes it down, with `sections`, `elements` for their parts, `words`
 """
 
 from dalenius.app.report.gathering import report
-from dalenius.app.report.html import POLICY, STYLE, body, document
+from dalenius.app.report.html import POLICY, SERVED, STYLE, body, document
 from dalenius.app.report.model import Report, Spending
 
-__all__ = ["POLICY", "STYLE", "Report", "Spending", "body", "document", "report"]
+__all__ = ["POLICY", "SERVED", "STYLE", "Report", "Spending", "body", "document", "report"]

@@ -12,6 +12,8 @@ from dalenius.app.views import to_minute
 
 # Nothing is loaded and nothing runs, whoever opens the file.
 POLICY = "default-src 'none'; style-src 'unsafe-inline'"
+# The document's own policy, and what a policy inside of a document cannot say.
+SERVED = f"{POLICY}; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; sandbox"
 
 STYLE = """
 .report { --ink: #1c2530; --soft: #55606d; --rule: #d5dae0; --paper: #fff; --mark: #24557f;
@@ -126,13 +128,18 @@ SECTIONS = (
 
 def document(report: Report) -> str:
     """The whole file."""
+    return whole_page(f"Privacy report, {to_minute(report.made)}", f"{body(report)}\n")
+
+
+def whole_page(title: str, inside: str, style: str = "") -> str:
+    """One file that needs nothing else: ``inside`` is what stands in its body."""
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         '<meta name="color-scheme" content="light dark">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">\n'
-        f"<title>Privacy report, {text(to_minute(report.made))}</title>\n<style>{PAGE}{STYLE}</style>\n</head>\n"
-        f"<body>\n{body(report)}\n</body>\n</html>\n"
+        f"<title>{text(title)}</title>\n<style>{PAGE}{STYLE}{style}</style>\n</head>\n"
+        f"<body>\n{inside}</body>\n</html>\n"
     )
 
 

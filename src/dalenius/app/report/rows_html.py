@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from dalenius._numbers import count_of, to_digits, to_percent
 from dalenius.app.report.elements import heading, p, paired_bars, pairs, table, text
-from dalenius.app.report.html import PAGE, POLICY, STYLE
+from dalenius.app.report.html import whole_page
 from dalenius.app.views import to_minute
 from dalenius.app.views.publications import LIMITS, asked_words, bin_name, how_made
 
@@ -34,14 +34,7 @@ _LOSSES = {
 def document(report: RowsReport) -> str:
     """The whole file."""
     title = f"Published rows of {report.table}"
-    return (
-        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        '<meta name="color-scheme" content="light dark">\n'
-        f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">\n'
-        f"<title>{text(title)}</title>\n<style>{PAGE}{STYLE}</style>\n</head>\n"
-        f'<body>\n<main class="report">{heading(1, title)}{_body(report)}</main>\n</body>\n</html>\n'
-    )
+    return whole_page(title, f'<main class="report">{heading(1, title)}{_body(report)}</main>\n')
 
 
 def _body(report: RowsReport) -> str:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from dalenius.app.console.pages.ask import price_at, step_below
 from dalenius.app.console.parts.editor import _is_change, completions, examples
+from dalenius.app.console.parts.prices import price_at, step_below
 
 LENGTH, LONGEST = 10, 30
 

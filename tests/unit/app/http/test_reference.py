@@ -63,6 +63,12 @@ WITH_IDS = {
     "GET /v1/jobs/{id}/events",
     "GET /v1/publications/{name}",
     "GET /v1/releases/{id}",
+    "GET /v1/synthetic/{id}",
+    "GET /v1/synthetic/{id}/comparisons",
+    "GET /v1/synthetic/{id}/report",
+    "POST /v1/synthetic/{id}/open",
+    "POST /v1/synthetic/compare",
+    "POST /v1/synthetic/compare/preview",
     "POST /v1/releases/{kind}",
 }
 NOT_JSON = {"GET /metrics", "DELETE /v1/datasets/{dataset}/analysts/{analyst}"}

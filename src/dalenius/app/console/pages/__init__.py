@@ -2,6 +2,21 @@
 
 from __future__ import annotations
 
-from dalenius.app.console.pages import about, ask, budget, lab, ledger, protect, publish, report, workload
+from dalenius.app.console.pages import (
+    about,
+    ask,
+    budget,
+    lab,
+    ledger,
+    protect,
+    publish,
+    report,
+    synthesize,
+    synthetic,
+    workload,
+)
 
-INSTALL = tuple(each.install for each in (ask, workload, budget, protect, publish, ledger, report, lab, about))
+INSTALL = tuple(
+    each.install
+    for each in (ask, workload, synthesize, budget, protect, synthetic, publish, ledger, report, lab, about)
+)

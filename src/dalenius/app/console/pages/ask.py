@@ -17,6 +17,7 @@ from dalenius.app.console.parts.answer import show_answer
 from dalenius.app.console.parts.choices import Choices
 from dalenius.app.console.parts.editor import examples, sql_editor
 from dalenius.app.console.parts.latest import Latest
+from dalenius.app.console.parts.prices import LEAST, STEPS, price_at, step_below
 from dalenius.app.console.parts.slider import Slider
 from dalenius.app.console.parts.understood import show_explanation
 from dalenius.app.console.sessions import PastQuestion, Session, Sessions
@@ -32,7 +33,6 @@ from dalenius.queries.release import shown
 if TYPE_CHECKING:
     from dalenius.queries.release import Release
 
-_LEAST, _SPAN, _STEPS = 0.01, 500.0, 100  # of the slider: from 0.01 to 5, even in the logarithm
 _FIRST = 0.2
 _COARSEST, _FINER, _FIRST_ACCURACY = 50.0, 500.0, 52  # of the slider of accuracy: from 50% to 0.1%; at first 2%
 _BY_PRICE, _BY_ACCURACY = "price", "accuracy"
@@ -63,30 +63,14 @@ def _tables(session: Session) -> list[dict[str, Any]]:
     return [summary_of(curator, each) for each in open_to(curator, session.token)]
 
 
-def price_at(step: object) -> float:
-    """The ε at a place of the slider; two digits. What a browser says beside its places is the lowest.
-
-    >>> price_at(0), price_at(48), price_at(100), price_at("NaN")
-    (0.01, 0.2, 5.0, 0.01)
-    """
-    step = step if isinstance(step, int | float) and 0 <= step <= _STEPS else 0
-    value: float = _LEAST * _SPAN ** (step / _STEPS)
-    return round(value, 1 - math.floor(math.log10(value)))
-
-
-def step_below(epsilon: float) -> int:
-    """The highest place of the slider that costs no more than this; the lowest there is, if none does."""
-    return max((step for step in range(_STEPS + 1) if price_at(step) <= epsilon), default=0)
-
-
 def accuracy_at(step: object) -> str:
     """The accuracy at a place of its slider, in per cent; to the right it is finer, and costs more.
 
     >>> accuracy_at(0), accuracy_at(52), accuracy_at(100), accuracy_at("NaN")
     ('50%', '2%', '0.1%', '50%')
     """
-    step = step if isinstance(step, int | float) and 0 <= step <= _STEPS else 0
-    value: float = _COARSEST / _FINER ** (step / _STEPS)
+    step = step if isinstance(step, int | float) and 0 <= step <= STEPS else 0
+    value: float = _COARSEST / _FINER ** (step / STEPS)
     return f"{round(value, 1 - math.floor(math.log10(value))):g}%"
 
 
@@ -137,9 +121,9 @@ class _Asking:
                 with ui.column().classes("gap-2").style("flex: 1 1 220px"):  # room for the frame of what has the focus
                     self._switch()
                     self.price = ui.label().classes("text-weight-medium d-number").props("aria-live=polite")
-                    self.slider = Slider("Price, epsilon", _STEPS, step_below(_FIRST))
+                    self.slider = Slider("Price, epsilon", STEPS, step_below(_FIRST))
                     self.slider.on_value_change(self.preview)
-                    self.finer = Slider("Accuracy, per cent", _STEPS, _FIRST_ACCURACY)
+                    self.finer = Slider("Accuracy, per cent", STEPS, _FIRST_ACCURACY)
                     self.finer.on_value_change(self.preview)
                     self.finer.set_visibility(False)
                     with ui.row().classes("w-full justify-between d-muted text-caption"):
@@ -333,7 +317,7 @@ class _Asking:
         self.answer.clear()
         with self.answer:
             trouble(error)
-            if error.fits is not None and error.fits.epsilon >= _LEAST:
+            if error.fits is not None and error.fits.epsilon >= LEAST:
                 step = step_below(error.fits.epsilon)
                 ui.button(
                     f"Take ε = {price_at(step):g}, which would pass", on_click=lambda: self._take_price(step)

@@ -10,9 +10,9 @@ from nicegui import ui
 
 from dalenius.app.console import calls
 from dalenius.app.console.frame import attempt, busy, card, empty, heading, over, page, trouble
-from dalenius.app.console.pages.ask import price_at, step_below
 from dalenius.app.console.parts.answer import show_answer
 from dalenius.app.console.parts.editor import examples, sql_editor
+from dalenius.app.console.parts.prices import STEPS, price_at, step_below
 from dalenius.app.console.parts.slider import Slider
 from dalenius.app.console.sessions import Session, Sessions
 from dalenius.app.views.tables import open_to, summary_of
@@ -23,7 +23,7 @@ from dalenius.queries.release import shown, shown_error
 if TYPE_CHECKING:
     from dalenius.queries.workloads.release import Expected, WorkloadPreview, WorkloadRelease
 
-_STEPS, _FIRST = 100, 0.5
+_FIRST = 0.5
 _CHARTS = 40  # answers that are shown with all they have
 _ABOUT = (
     "Questions about one data set, with a semicolon between them, are answered together at one price: from numbers "
@@ -67,7 +67,7 @@ class _Asking:
             with ui.row().classes("w-full items-center gap-4"):
                 with ui.column().classes("gap-2").style("flex: 1 1 220px"):
                     self.price = ui.label().classes("text-weight-medium d-number").props("aria-live=polite")
-                    self.slider = Slider("Price of all, epsilon", _STEPS, step_below(_FIRST))
+                    self.slider = Slider("Price of all, epsilon", STEPS, step_below(_FIRST))
                     self.slider.on_value_change(self._priced)
                 self.look = ui.button("Preview", icon="visibility", on_click=self.preview)
                 self.look.props("outline no-caps padding='10px 20px'")

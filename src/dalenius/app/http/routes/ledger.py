@@ -10,16 +10,14 @@ from starlette.responses import HTMLResponse, Response
 
 from dalenius.app.http.responses import PROBLEMS, answer
 from dalenius.app.http.service import ByAuditor
-from dalenius.app.report import POLICY, document
+from dalenius.app.report import SERVED, document
 from dalenius.app.report import report as gathered
 from dalenius.app.views.history import alarms as all_alarms
 from dalenius.ledger.chain import Entry
 from dalenius.ledger.verification import verify
 
 router = APIRouter(prefix="/v1", tags=["ledger"])
-# The document's own policy, and what a policy inside of a document cannot say.
-_POLICY = f"{POLICY}; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; sandbox"
-_EITHER = {"description": "Successful Response", "content": {"text/html": {"schema": {"type": "string"}}}}
+OR_HTML = {"description": "Successful Response", "content": {"text/html": {"schema": {"type": "string"}}}}
 After = Annotated[int, Query(ge=0, le=2**53)]
 
 
@@ -69,7 +67,7 @@ async def alarms(caller: ByAuditor, after: After = 0) -> Response:
     return await caller.service.run(lambda: answer({"alarms": all_alarms(caller.service.curator.ledger, after)}))
 
 
-@router.get("/report", response_model=dict[str, Any], responses={**PROBLEMS, 200: _EITHER})
+@router.get("/report", response_model=dict[str, Any], responses={**PROBLEMS, 200: OR_HTML})
 async def report(
     caller: ByAuditor, form: Annotated[Literal["json", "html"], Query(alias="format")] = "json"
 ) -> Response:
@@ -80,7 +78,7 @@ async def report(
         if form == "json":
             return answer(found.to_dict())
         named = f'inline; filename="privacy-report-{found.made[:10]}.html"'
-        return HTMLResponse(document(found), headers={"Content-Security-Policy": _POLICY, "Content-Disposition": named})
+        return HTMLResponse(document(found), headers={"Content-Security-Policy": SERVED, "Content-Disposition": named})
 
     return await caller.service.run(work)
 

@@ -1,0 +1,131 @@
+"""A synthetic table: some of its rows, each column by itself, and as many rows as wanted to take away."""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from nicegui import ui
+
+from dalenius._numbers import count_of
+from dalenius.app.console.charts import shares
+from dalenius.app.console.frame import attempt, card, heading
+from dalenius.app.console.parts.worth import Worth
+from dalenius.app.views.synthetic import limit_words, promised
+from dalenius.queries.release import shown
+from dalenius.synthesis.describing import one_ways
+from dalenius.synthesis.release import release_id
+
+if TYPE_CHECKING:
+    from dalenius.app.console.sessions import Session
+    from dalenius.synthesis.release import SyntheticTable
+
+SHOWN = 8  # rows of the table
+MOST_ROWS = 200_000  # of one download; `Analyst.synthesize` and the command line draw more
+
+
+def show_synthetic(session: Session, found: SyntheticTable) -> None:
+    """The whole of it. What a page keeps is the number of the release, not the model."""
+    with card().props('role=region aria-label="Synthetic rows"'):
+        with ui.row().classes("w-full items-center gap-2"):
+            heading(f"Synthetic rows of {shown(found.stored.table, 60)}", 2).classes(
+                "text-subtitle1 text-weight-medium"
+            )
+            paid = "free: paid for before" if found.free else f"paid ε = {found.charge['epsilon']:g}"
+            ui.label(paid).classes("d-tag d-number" + (" d-free" if found.free else ""))
+        ui.label(
+            f"{count_of(len(found.columns), 'column')}, about {count_of(found.rows, 'row')}, by {found.stored.method}."
+        )
+        _take(session, found)
+        _chart(found)
+        _rows(found)
+        for line in (f"{promised(found.guarantee)}: of all rows together, however many are drawn.", limit_words(found)):
+            ui.label(line).classes("d-muted text-caption")
+        for note in found.notes:
+            ui.label(shown(note, 2000)).classes("d-warn text-caption")
+    Worth(session, found).build()
+
+
+def _chart(found: SyntheticTable) -> None:
+    """One column at a time; which, the reader says."""
+    columns = {each.name: each for each in one_ways(found.stored)}
+    names = {each: shown(each, 60) for each in found.columns}
+    choice = ui.select(names, value=found.columns[0], label="Column").props("outlined dense options-dense")
+    choice.style("min-width: 14rem").set_visibility(len(names) > 1)
+    drawn = ui.echart({}, renderer="svg").classes("w-full").style("height: 260px")
+    drawn.props["role"] = "img"
+
+    def choose(name: str) -> None:
+        chosen = columns[name]
+        drawn.options.clear()
+        drawn.options.update(shares(chosen.name, chosen.labels, chosen.shares))
+        drawn.props["aria-label"] = f"Bar chart of the synthetic rows by {shown(name, 60)}"
+        drawn.update()
+
+    choose(found.columns[0])
+    choice.on_value_change(lambda event: choose(event.value))
+
+
+def _rows(found: SyntheticTable) -> None:
+    """A few rows, as they would stand in the file."""
+    drawn = found.to_arrow(SHOWN, seed=1)
+    columns = [
+        {"name": f"c{at}", "label": shown(name, 40), "field": f"c{at}", "align": "left"}
+        for at, name in enumerate(found.columns)
+    ]
+    rows: list[dict[str, Any]] = [
+        {"id": number} | {f"c{at}": shown("" if value is None else value, 40) for at, value in enumerate(row.values())}
+        for number, row in enumerate(drawn.to_pylist())
+    ]
+    heading("Some of the rows", 3).classes("text-weight-medium")
+    # Of many columns it scrolls by itself, also from the keyboard.
+    wide = (
+        ui.element("div").style("width: 100%; overflow-x: auto").props('tabindex=0 role=group aria-label="Some rows"')
+    )
+    with wide, ui.table(columns=columns, rows=rows, row_key="id").classes("d-number") as table:
+        table.props("flat dense hide-bottom").style("width: max-content; min-width: 100%")
+
+
+def _take(session: Session, found: SyntheticTable) -> None:
+    """Away with it: as many rows as wanted, as a file."""
+    taking = _Taking(session, release_id(found), found.stored.table, found.columns)
+    with ui.row().classes("w-full items-center gap-3"):
+        most = min(MOST_ROWS, max(1, found.rows))
+        count = ui.number("Rows", value=most, min=1, max=MOST_ROWS, step=1, precision=0).props("outlined dense")
+        count.style("max-width: 10rem")
+        for words, form in (("CSV", "csv"), ("Parquet", "parquet")):
+            button = ui.button(words, icon="download").props(f'outline no-caps aria-label="Download {words}"')
+            button.on_click(lambda form=form, button=button: taking.download(count.value, form, button))
+        ui.label(f"Rows are free, {MOST_ROWS:,} at a time here.").classes("d-muted text-caption")
+
+
+@dataclass(frozen=True)
+class _Taking:
+    """Which rows are drawn: all that a page keeps of a synthetic table, so that a model takes no memory for it."""
+
+    session: Session
+    release: str
+    table: str
+    columns: tuple[str, ...]
+
+    async def download(self, rows: object, form: str, button: ui.button) -> None:
+        """Draws rows from the model as it is stored: nothing is charged, whatever became of the table meanwhile."""
+        wanted = int(rows) if isinstance(rows, int | float) and 1 <= rows <= MOST_ROWS else None
+        if wanted is None:
+            ui.notify(f"Give a number of rows from 1 to {MOST_ROWS:,}.", type="negative")
+            return
+        button.disable()  # one at a time
+        try:
+            content = await attempt(self.session, "GET /v1/synthetic/{id}", lambda: self._drawn(wanted, form))
+            if content is not None:
+                ui.download.content(content, f"{self.table}-synthetic.{form}")
+        finally:
+            button.enable()
+
+    def _drawn(self, rows: int, form: str) -> bytes:
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder) / f"rows.{form}"
+            replace(self.session.analyst.synthetic(self.release), columns=self.columns).write(file, rows)
+            return file.read_bytes()
