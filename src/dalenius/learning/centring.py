@@ -51,7 +51,8 @@ class Where:
     def loss(self, scores: Scores, aims: Aims) -> NDArray[np.float64]:
         """Linear in the first score."""
         del aims
-        return np.multiply(self._part, scores[0])
+        found: NDArray[np.float64] = scores[0] * self._part
+        return found
 
     def residual(self, scores: Scores, aims: Aims) -> Scores:
         """A for the first score."""
