@@ -43,6 +43,7 @@ def recipe_of(task: Task, **changed: Any) -> Recipe:
         "people": 20.0,
         "capacity": 20,
         "rows": 1,
+        "held": 1.0,
         "rate": Fraction(1),
         "slots": 20,
         "steps": 4,

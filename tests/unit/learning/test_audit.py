@@ -19,6 +19,7 @@ from dalenius.learning.features import WHOLE
 from dalenius.learning.gradients import Gradients
 from dalenius.learning.rules import Population, Price
 from dalenius.learning.units import Units
+from dalenius.mechanisms.noise import discrete_gaussian
 
 DELTA = 1e-3
 ALARM = 1e-6
@@ -30,14 +31,14 @@ def lower_bound(draw: Draw, runs: int) -> float:
     sides = [np.array([draw(there) for _ in range(runs)]) for there in (False, True)]
     half = runs // 2
     cuts = np.quantile(np.concatenate([side[:half] for side in sides]), np.linspace(0.02, 0.98, 49))
-    shown = [(_epsilon(*(int((side[:half] > cut).sum()) for side in sides), half), cut) for cut in cuts]
-    _, cut = max(shown)
-    return _epsilon(*(int((side[half:] > cut).sum()) for side in sides), runs - half)
+    _, cut = max((_epsilon([side[:half] for side in sides], cut), cut) for cut in cuts)
+    return _epsilon([side[half:] for side in sides], cut)
 
 
-def _epsilon(without: int, there: int, runs: int) -> float:
+def _epsilon(sides: list[np.ndarray], cut: float) -> float:
     """ln((P(above | there) − δ)/P(above | not there)), and the other way round with P(below)."""
-    found = 0.0
+    found, runs = 0.0, len(sides[0])
+    without, there = (int((side > cut).sum()) for side in sides)
     for hits, others in ((there, without), (runs - without, runs - there)):
         low = stats.beta.ppf(ALARM / 4, hits, runs - hits + 1) if hits else 0.0
         high = stats.beta.ppf(1 - ALARM / 4, others + 1, runs - others) if others < runs else 1.0
@@ -114,8 +115,7 @@ def test_a_canary_shows_no_more_of_output_perturbation(
 def test_output_with_a_tenth_of_its_noise_shows_more(monkeypatch: pytest.MonkeyPatch):
     with seeded_noise(2):
         draw, charged = _perturbed(monkeypatch, 0.5)
-        right = output.discrete_gaussian
         monkeypatch.setattr(
-            output, "discrete_gaussian", lambda *, variance, size: right(variance=variance / 400, size=size)
+            output, "discrete_gaussian", lambda *, variance, size: discrete_gaussian(variance=variance / 400, size=size)
         )
         assert lower_bound(draw, 2000) > charged

@@ -31,7 +31,7 @@ def _seems_right(rate: Fraction, draws: int) -> bool:
     pairs = 2 * stats.norm.sf(abs(_deviations(together[np.triu_indices(CAPACITY, 1)], draws, float(rate) ** 2)))
     sizes = drawn.sum()  # of all together, which sees a rate that is slightly off
     whole = stats.binomtest(int(sizes), draws * CAPACITY, float(rate)).pvalue
-    return min(alone.min() * CAPACITY, pairs.min() * len(pairs), whole) > ALARM / 3
+    return bool(min(alone.min() * CAPACITY, pairs.min() * len(pairs), whole) > ALARM / 3)
 
 
 def _deviations(hits: np.ndarray, draws: int, chance: float) -> np.ndarray:

@@ -76,8 +76,12 @@ def test_below_the_clip_it_is_the_gradient_cut_toward_zero():
         weights = np.random.default_rng(1).normal(size=(3, 5))
         grid, clip = (24, 2**28) if rows == 1 else (20, 2**26)
         found = Gradients(task.loss, grid, clip, 40, rows)
-        for place in range(40):
-            _check_toward_zero(found, task, weights, units, place, grid)
+        _check_all_toward_zero(found, task, weights, units, grid)
+
+
+def _check_all_toward_zero(found: Gradients, task: Any, weights: np.ndarray, units: Units, grid: int) -> None:
+    for place in range(40):
+        _check_toward_zero(found, task, weights, units, place, grid)
 
 
 def _check_toward_zero(found: Gradients, task: Any, weights: np.ndarray, units: Units, place: int, grid: int) -> None:
@@ -208,8 +212,7 @@ def test_rounding_to_the_nearest_is_caught(monkeypatch: pytest.MonkeyPatch):
     found = Gradients(task.loss, 24, 2**28, 40)
     monkeypatch.setattr(module, "np", _Changed(trunc=np.rint))
     with pytest.raises(AssertionError):
-        for place in range(40):
-            _check_toward_zero(found, task, weights, units, place, 24)
+        _check_all_toward_zero(found, task, weights, units, 24)
 
 
 def test_a_float_product_before_cutting_is_caught(monkeypatch: pytest.MonkeyPatch):

@@ -20,6 +20,7 @@ from dalenius.learning import drawing, sgd
 from dalenius.learning.recipe import Recipe
 from dalenius.learning.sgd import Checkpoint, begin, finished, steps, train
 from dalenius.learning.units import Units
+from dalenius.mechanisms.noise import discrete_gaussian
 
 ALARM = 1e-6
 STEPS = 8_000
@@ -31,8 +32,8 @@ def _two_units() -> tuple[Recipe, Units]:
     units = Units(np.zeros((3, 1, 1), np.float32), np.zeros((3, 1)))
     units.numbers[:2], units.aims[:2, 0] = 1, (1.0, 0.5)
     recipe = recipe_of(
-        task, people=2.0, capacity=2, slots=2, grid=17, clip=16, rate=Fraction(5, 16), variance=Fraction(9), steps=STEPS,
-        learning_rate=0.0,
+        task, people=2.0, capacity=2, slots=2, grid=17, clip=16, rate=Fraction(5, 16), variance=Fraction(9),
+        steps=STEPS, learning_rate=0.0,
     )  # fmt: skip
     return recipe, units
 
@@ -51,8 +52,7 @@ def _law(values: np.ndarray, rate: float, variance: float) -> np.ndarray:
 
 def _released(recipe: Recipe, units: Units) -> np.ndarray:
     """The noisy sum of each step, as whole numbers: with a learning rate of 0 the velocity tells it."""
-    whole = recipe.batch * 2.0**recipe.grid
-    found = [at.velocity[0, 0] * whole for at in steps(recipe, recipe.event(), units)]
+    found = [at.velocity[0, 0] * recipe.divisor for at in steps(recipe, recipe.event(), units)]
     assert np.abs(np.array(found) - np.rint(found)).max() < 1e-6
     return np.rint(found).astype(int)
 
@@ -82,9 +82,8 @@ def test_a_released_sum_has_the_law_that_enumeration_gives(rounds: Callable[[int
 @pytest.mark.statistical
 def test_noise_of_the_wrong_scale_is_caught(monkeypatch: pytest.MonkeyPatch):
     recipe, units = _two_units()
-    right = sgd.discrete_gaussian
     monkeypatch.setattr(
-        sgd, "discrete_gaussian", lambda *, variance, size: right(variance=Fraction(variance) * 16 / 25, size=size)
+        sgd, "discrete_gaussian", lambda *, variance, size: discrete_gaussian(variance=variance * 16 / 25, size=size)
     )
     with seeded_noise(11):
         assert not _has_law(_released(recipe, units), 5 / 16, 9.0)
