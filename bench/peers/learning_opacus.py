@@ -2,8 +2,9 @@
 
     python learning_opacus.py SPLITS.npz | --speed
 
-Batches of 256, 20 epochs, clip 1, momentum 0.9, Poisson sampling, ε by its own accountant at all of δ. Of three learning
-rates the one that does best on the held-out rows is taken at each ε, which nobody could do in earnest. Speed: examples a CPU second of one thread, 64 columns, 10 classes, by hooks and by ghost clipping.
+Batches of 256, 20 epochs, clip 1, momentum 0.9, Poisson sampling, ε by its own accountant at all of δ. Of three
+learning rates the one that does best on the held-out rows is taken at each ε, which nobody could do in earnest. Speed:
+examples a CPU second of one thread, 64 columns, 10 classes, by hooks and by ghost clipping.
 """
 
 from __future__ import annotations
