@@ -1,0 +1,242 @@
+"""A model that was planned: everything about it that is public, and nothing that is not.
+
+How many units there are
+    A recipe needs room for all of them, and a number by which sums are divided. Where `protect` searched for limits it
+    has released a noisy count, which is public. Where it did not (the owner declared `rows`), or where the data changed
+    since, units are counted with noise in the same look, for `COUNT` of its ρ. Neither how units are drawn nor how
+    much noise there is can then follow from the count: every unit is in every step.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from dalenius.accounting.events import Composed
+from dalenius.accounting.guarantees import ZCDP
+from dalenius.errors import InputError
+from dalenius.learning.request import AUTO, ModelAsk
+from dalenius.learning.rules import Population, Price, plan
+from dalenius.learning.stored import FORMAT
+from dalenius.learning.task import task_of
+from dalenius.ledger.budgets import Accounting
+from dalenius.measuring.batches import naming_columns
+from dalenius.measuring.expressions import TRUE
+from dalenius.measuring.limits.at_protect import units_deviation
+from dalenius.measuring.pace import UNKNOWN, size_class
+from dalenius.measuring.periods import charged_periods, paying_periods, within_periods
+from dalenius.mechanisms.discrete_gaussian import DiscreteGaussian, widened
+from dalenius.releasing.whole_table import guarantee_of, known_rows, late_of, rows_limit, times_of
+
+if TYPE_CHECKING:
+    from dalenius.accounting.events import Event
+    from dalenius.learning.recipe import Recipe
+    from dalenius.learning.task import Task
+    from dalenius.measuring.expressions import Expression
+    from dalenius.measuring.pace import Times
+    from dalenius.measuring.plan import Table
+
+COUNT = Fraction(1, 50)  # of ρ, where units are counted in the look
+MOST_COUNTED = 2**24  # units, where no count was released: for more there is no room
+_READ = 2e-6  # seconds for each row and column
+_CELL = 1.5e-9  # seconds for each number of a step: of a unit's rows, columns and scores
+_STEP = 2e-4  # seconds for a step by itself
+
+
+@dataclass(frozen=True)
+class Planned:
+    """A model that was planned.
+
+    Attributes:
+        ask: What was asked.
+        table: Whose rows.
+        task: What is learned from which columns.
+        left_out: Columns that cannot be features, each with what to declare.
+        method: How noise comes in; never "auto".
+        rows: The most rows of one unit that are read.
+        allotment: What the asker may spend in all, whose filter pays too.
+        periods: Those whose rows are read.
+        notes: What the reader should know.
+    """
+
+    ask: ModelAsk
+    table: Table
+    task: Task
+    left_out: Mapping[str, str]
+    method: str
+    rows: int
+    allotment: float
+    periods: tuple[str, ...]
+    notes: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, table: Table, ask: ModelAsk, allotment: float) -> Planned:
+        """From the policy and what was found at `protect`. Never touches the data."""
+        method = _method(ask, table)
+        hidden = naming_columns(table)
+        features = _in_order(ask.features, table)
+        task, left = task_of(table.policy.columns, ask.target, ask.model, features=features, hidden=hidden)
+        rows, notes = rows_limit(table, ask.rows_per_unit, average=True)
+        periods = charged_periods(table, TRUE, "A model", "Ask the owner for shorter bounds of that column.")
+        return cls(ask, table, task, left, method, rows, allotment, periods, notes)
+
+    # --- what it is
+
+    def key(self, data_version: str) -> str:
+        """What identifies the model: all that decides what is learned, besides the price."""
+        parts = {
+            "format": FORMAT,
+            "table": self.table.policy.name,
+            "task": self.task.to_json(),
+            "method": self.method,
+            "rows": self.rows,
+            "held_out": self.ask.held_out,
+            "asked": [self.ask.batch, self.ask.steps],
+            "periods": list(self.periods),
+        }
+        text = "\0".join([json.dumps(parts, sort_keys=True), self.table.meaning, data_version])
+        return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+    @property
+    def where(self) -> Expression:
+        """Which rows are read: those of the periods that pay."""
+        return within_periods(self.table, self.periods)
+
+    @property
+    def paying(self) -> tuple[str, ...]:
+        """The periods that pay."""
+        return paying_periods(self.table, self.periods)
+
+    @property
+    def unit(self) -> str:
+        """Whose a row is, as people read it."""
+        return ", ".join(self.table.unit)
+
+    def guarantee(self, epsilon: float) -> dict[str, Any]:
+        """What holds of the model, and of whatever is done with it."""
+        return guarantee_of(self.table.budget, self.unit, epsilon)
+
+    # --- how many units there are
+
+    @property
+    def population(self) -> Population | None:
+        """As `protect` has counted them; None: they are counted in the look."""
+        found = self.table.found
+        if found is None or found.carried or "rows" not in found.sizes:
+            return None
+        share = 1 - self.ask.held_out
+        every = Population.counted(float(found.units), units_deviation(found), rows=self.rows, held=self._held)
+        return replace(every, units=every.units * share)
+
+    @property
+    def counter(self) -> DiscreteGaussian:
+        """What counts units in the look, at the price that was typed."""
+        return self.counter_at(self.ask.epsilon)
+
+    def counter_at(self, epsilon: float) -> DiscreteGaussian:
+        """The same at another price."""
+        change = 1 if self.table.budget.neighbors.value == "add-remove" else 2
+        rho = Fraction(self.cost(epsilon).rho) * COUNT
+        return DiscreteGaussian(widened(change / (2 * rho)), change, 1, self.table.budget.neighbors)
+
+    @property
+    def _held(self) -> float:
+        """Rows of a unit on average, by noisy counts."""
+        found = self.table.found
+        if found is None or found.units < 1:
+            return 1.0
+        return min(float(self.rows), max(1.0, found.row_count / found.units))
+
+    # --- what it costs
+
+    def cost(self, epsilon: float) -> ZCDP:
+        """The ρ of an ε, by the budget's own conversion."""
+        found = self.table.budget.filter().price(epsilon)
+        if not isinstance(found, ZCDP):
+            raise InputError(
+                "A pure budget pays no ρ.", why="It has no δ.", fix="Tell the makers of dalenius."
+            )
+        return found
+
+    def recipe(self, epsilon: float) -> Recipe:
+        """How it is trained at a price; where units are counted in the look, for as many as there is room for at most.
+
+        Raises:
+            InputError: The price is too small, or there are fewer units by the released count than a step has.
+        """
+        people = self.population
+        rho = Fraction(self.cost(epsilon).rho)
+        if people is None:
+            _check_unknown(self.ask)
+            people = Population(1.0, MOST_COUNTED, rows=self.rows, held=self._held)
+            rho *= 1 - COUNT
+        elif people.units < (self.ask.batch or 1):
+            raise InputError(
+                "There are fewer units than a step has.",
+                why=f"By the released count there are about {max(0, round(people.units)):,} to learn from.",
+                fix="Take a smaller batch, or none: then a rule decides."
+                if self.ask.batch
+                else "Protect more people, or let the owner find limits again.",
+            )
+        price = Price(_below(rho), self.table.budget.sampling_orders(epsilon, self.allotment))
+        return plan(self.task, people, price, batch=self.ask.batch, steps=self.ask.steps)
+
+    def event(self, epsilon: float) -> Event:
+        """What is charged: the training, and the count of units where it is in the same look."""
+        training = self.recipe(epsilon).event()
+        return training if self.population is not None else Composed((self.counter_at(epsilon).event, training))
+
+    # --- when it leaves
+
+    @property
+    def seconds(self) -> float:
+        """What the work takes on the machine of bench/RESULTS.md, by public sizes."""
+        recipe = self.recipe(self.ask.epsilon)
+        units = recipe.slots if self.population is not None else size_class(UNKNOWN)
+        rows = sum(size_class(known_rows(each) or UNKNOWN) for each in self.table.relation.tables())
+        reading = _READ * rows * (len(self.task.features) + 1)
+        step = _STEP + _CELL * units * recipe.rows * recipe.dimension
+        return reading + recipe.steps * step
+
+    def times(self, speed: float) -> Times:
+        """When it leaves: a function of public things alone."""
+        return times_of(self.table, self.seconds, speed)
+
+    @property
+    def late(self) -> int:
+        """After how many late releases an analyst is suspended."""
+        return late_of(self.table)
+
+
+def _method(ask: ModelAsk, table: Table) -> str:
+    if ask.method != AUTO:
+        return ask.method
+    budget = table.budget
+    plain = budget.accounting is Accounting.ZCDP and budget.neighbors.value == "add-remove"
+    return "sgd" if plain else "output"
+
+
+def _check_unknown(ask: ModelAsk) -> None:
+    if ask.batch is not None:
+        raise InputError(
+            "How large a step may be is not known.",
+            why="No number of units was released for this table, so all of them are in every step.",
+            fix="Leave the batch out; or have the owner find limits: [contribution] without rows, then protect.",
+        )
+
+
+def _below(rho: Fraction) -> float:
+    """The double at or below."""
+    found = float(rho)
+    return found if Fraction(found) <= rho else math.nextafter(found, 0.0)
+
+
+def _in_order(columns: Sequence[str], table: Table) -> list[str]:
+    """Those of a request in the policy's order: in whichever they are typed, it is the same model."""
+    known = list(table.policy.columns)
+    return sorted(columns, key=lambda name: known.index(name) if name in known else len(known))
