@@ -1,0 +1,128 @@
+"""Training by noisy gradients: steps along sums of clipped gradients, each with discrete Gaussian noise.
+
+Each step draws units (`drawing`), adds up their clipped gradients as whole numbers (`gradients`), adds noise, and only
+then divides. What follows (momentum, averaging) is made of noisy sums and public facts.
+
+What is kept between steps
+    A `Checkpoint` has the weights after a step, their running average, the momentum and the number of the step: all of
+    it follows from noisy sums. Which units were drawn, sums without noise and the noise itself are never part of it.
+
+A run that is taken up again
+    goes on from a checkpoint with fresh units and fresh noise. Steps that a killed run made after that checkpoint left
+    nothing behind, so that of each step one noisy sum was ever used: the charge is that of one run. Checkpoints stay in
+    the home, and what leaves is the last one's weights, when all steps are done.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dalenius.errors import InputError
+from dalenius.learning.drawing import draw_units
+from dalenius.learning.gradients import Gradients
+from dalenius.learning.weights import Weights
+from dalenius.mechanisms.noise import discrete_gaussian, fresh_key
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from dalenius.accounting.events import Event, SampledGaussian
+    from dalenius.learning.recipe import Recipe
+    from dalenius.learning.units import Units
+
+_AHEAD = 2**14  # numbers of noise drawn at a time
+
+
+@dataclass(frozen=True, eq=False)
+class Checkpoint:
+    """Where a training stands after a step."""
+
+    step: int
+    weights: NDArray[np.float64]
+    average: NDArray[np.float64]
+    velocity: NDArray[np.float64]
+
+    def to_json(self) -> dict[str, Any]:
+        """As it is kept in the home."""
+        return {
+            "step": self.step,
+            "weights": self.weights.tolist(),
+            "average": self.average.tolist(),
+            "velocity": self.velocity.tolist(),
+        }
+
+    @classmethod
+    def of_json(cls, data: Mapping[str, Any]) -> Checkpoint:
+        """As `to_json` wrote it."""
+        arrays = (np.array(data[name], np.float64) for name in ("weights", "average", "velocity"))
+        return cls(data["step"], *arrays)
+
+
+def begin(recipe: Recipe) -> Checkpoint:
+    """Before the first step."""
+    return Checkpoint(0, *(np.zeros(recipe.shape) for _ in range(3)))
+
+
+def steps(recipe: Recipe, event: Event, units: Units, start: Checkpoint | None = None) -> Iterator[Checkpoint]:
+    """Where the training stands after each step from ``start`` on.
+
+    Args:
+        recipe: What was planned.
+        event: What was charged for it; its noise is what is added.
+        units: Read inside a look, in a room of the recipe's capacity.
+        start: A checkpoint of the same training; None: from the beginning.
+    """
+    paid = recipe.check(event)
+    if len(units) != recipe.capacity + 1 or units.numbers.shape[1:] != (recipe.rows, recipe.task.width):
+        raise InputError("These units are not in the recipe's room.", why="Its size differs.", fix="Use in_room.")
+    at = begin(recipe) if start is None else start
+    fresh_key()
+    noise = _noise(paid, recipe.steps - at.step)
+    gradients = Gradients(recipe.task.loss, recipe.grid, recipe.clip, recipe.slots)
+    whole = recipe.batch * 2.0**recipe.grid
+    first = recipe.steps - max(1, round(recipe.averaged * recipe.steps))  # after it, weights are averaged
+    while at.step < recipe.steps:
+        drawn = draw_units(recipe.rate, recipe.capacity, recipe.slots)
+        noisy = gradients.sum(at.weights, units, drawn) + next(noise).reshape(recipe.shape)
+        slope = noisy / whole + recipe.regularisation * at.weights
+        velocity = recipe.momentum * at.velocity + slope
+        weights = at.weights - recipe.learning_rate * velocity
+        step = at.step + 1
+        average = weights if step <= first + 1 else at.average + (weights - at.average) / (step - first)
+        at = Checkpoint(step, weights, average, velocity)
+        yield at
+
+
+def train(
+    recipe: Recipe,
+    event: Event,
+    units: Units,
+    *,
+    progress: Callable[[int], None] | None = None,
+    start: Checkpoint | None = None,
+) -> Weights:
+    """All steps; ``progress`` is told the number of each."""
+    at = begin(recipe) if start is None else start
+    for at in steps(recipe, event, units, start):
+        if progress is not None:
+            progress(at.step)
+    return finished(recipe, at)
+
+
+def finished(recipe: Recipe, last: Checkpoint) -> Weights:
+    """What leaves, when all steps are done."""
+    if last.step != recipe.steps:
+        raise InputError("The training is not done.", why="Steps are missing.", fix="Go on from its checkpoint.")
+    return Weights(last.average)
+
+
+def _noise(event: SampledGaussian, steps_left: int) -> Iterator[NDArray[np.int64]]:
+    """The noise of each step, drawn for several at once."""
+    ahead = max(1, _AHEAD // event.dimension)
+    for at in range(0, steps_left, ahead):
+        drawn = discrete_gaussian(variance=event.variance, size=event.dimension * min(ahead, steps_left - at))
+        yield from drawn.reshape(-1, event.dimension)
