@@ -158,9 +158,7 @@ class Planned:
         """The ρ of an ε, by the budget's own conversion."""
         found = self.table.budget.filter().price(epsilon)
         if not isinstance(found, ZCDP):
-            raise InputError(
-                "A pure budget pays no ρ.", why="It has no δ.", fix="Tell the makers of dalenius."
-            )
+            raise InputError("A pure budget pays no ρ.", why="It has no δ.", fix="Tell the makers of dalenius.")
         return found
 
     def recipe(self, epsilon: float) -> Recipe:

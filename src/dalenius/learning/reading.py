@@ -66,9 +66,7 @@ def read_units(
     reading = UnitRows(table, tuple(Read(each.name, TYPES[each.kind]) for each in columns), rows, where)
     for batch in exact_batches(reading, engine, salt, units=_UNITS, seconds=seconds):
         part = _of(batch, held_out(batch.tags, share) == held) if share else batch
-        found: Values = {
-            each.name: (part.values[at], part.absent[at]) for at, each in enumerate(columns)
-        }
+        found: Values = {each.name: (part.values[at], part.absent[at]) for at, each in enumerate(columns)}
         yield encode(task, found, part.starts, rows=rows)
 
 

@@ -61,8 +61,7 @@ class ModelAsk:
         for name in ("rows_per_unit", "batch", "steps"):
             if getattr(self, name) is not None:
                 parameters.count(getattr(self, name), name)
-        held = self.held_out
-        if isinstance(held, bool) or not isinstance(held, int | float) or (held and not LEAST_HELD <= held <= MOST_HELD):
+        if not is_share(self.held_out):
             raise InputError(
                 "These units cannot be held out.",
                 why=f"It is a share from {LEAST_HELD:.0%} to {MOST_HELD:.0%}.",
@@ -121,3 +120,10 @@ class ModelAsk:
             "batch": self.batch,
             "steps": self.steps,
         }
+
+
+def is_share(value: object) -> bool:
+    """Whether such a share of the units can be held out; 0: none."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    return value == 0 or LEAST_HELD <= value <= MOST_HELD
