@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dalenius.errors import InputError
 from dalenius.learning.features import WHOLE
 from dalenius.learning.given import given
 from dalenius.learning.weights import Weights
@@ -69,6 +70,12 @@ class Model:
 
     def predict_proba(self, rows: object) -> NDArray[np.float64]:
         """The chance of each class, rows × classes."""
+        if not self.task.loss.chances:
+            raise InputError(
+                f"A {self.task.model} model tells no chances.",
+                why="Its scores say on which side a row is, not how often that is right.",
+                fix="Take predict or decision_function, or train model logistic.",
+            )
         return self.task.loss.predict(self._scores(rows)).T
 
     def predict(self, rows: object) -> NDArray[Any]:

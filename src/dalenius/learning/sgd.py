@@ -82,7 +82,7 @@ def steps(recipe: Recipe, event: Event, units: Units, start: Checkpoint | None =
     at = begin(recipe) if start is None else start
     fresh_key()
     noise = _noise(paid, recipe.steps - at.step)
-    gradients = Gradients(recipe.task.loss, recipe.grid, recipe.clip, recipe.slots)
+    gradients = Gradients(recipe.task.loss, recipe.grid, recipe.clip, recipe.slots, recipe.rows)
     whole = recipe.batch * 2.0**recipe.grid
     first = recipe.steps - max(1, round(recipe.averaged * recipe.steps))  # after it, weights are averaged
     while at.step < recipe.steps:

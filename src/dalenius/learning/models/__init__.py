@@ -9,10 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from dalenius.errors import InputError
+from dalenius.learning.models.linear import Linear
 from dalenius.learning.models.logistic import Logistic
 from dalenius.learning.models.loss import Loss
+from dalenius.learning.models.poisson import Poisson
+from dalenius.learning.models.svm import Svm
 
-MODELS: Mapping[str, Loss] = {each.name: each for each in (Logistic(),)}
+MODELS: Mapping[str, Loss] = {each.name: each for each in (Logistic(), Linear(), Poisson(), Svm())}
 
 __all__ = ["MODELS", "Loss", "model_of"]
 

@@ -19,17 +19,20 @@ class Loss(Protocol):
     Attributes:
         name: As it is asked for.
         classifies: Whether the target is a class.
-        lipschitz: The most that a residual can be, in L2; infinite where nothing bounds it.
-        smoothness: The most curvature in any direction of the scores; infinite where nothing bounds it.
+        chances: Whether it tells the chance of each class.
+        smoothness: The most curvature in any direction of the scores.
     """
 
     name: ClassVar[str]
     classifies: ClassVar[bool]
-    lipschitz: ClassVar[float]
+    chances: ClassVar[bool]
     smoothness: ClassVar[float]
 
     def outputs(self, classes: int) -> int:
         """How many scores a row has."""
+
+    def lipschitz(self, outputs: int) -> float:
+        """The most that a residual can be, in L2; infinite where nothing bounds it."""
 
     def loss(self, scores: Scores, aims: Aims) -> NDArray[np.float64]:
         """Of each row."""
@@ -38,4 +41,4 @@ class Loss(Protocol):
         """The derivative of a row's loss by each of its scores."""
 
     def predict(self, scores: Scores) -> Scores:
-        """What the scores say: the chance of each class (classes × rows), or one number from 0 to 1 (1 × rows)."""
+        """What the scores say: of each class its chance, or how much speaks for it (classes × rows), or one number."""
