@@ -68,8 +68,8 @@ def page_of(card: Mapping[str, Any]) -> str:
         "## What it promises",
         "",
         (
-            f"- ε = {kept['epsilon']:g}{delta} for each {_name(kept['unit'])} ({kept['neighbors']}), charged before the "
-            "data was read. It holds for the weights and for everything that is done with them."
+            f"- ε = {kept['epsilon']:g}{delta} for each {_name(kept['unit'])} ({kept['neighbors']}), charged before "
+            "the data was read. It holds for the weights and for everything that is done with them."
         ),
     ]
     if alone is not None:
@@ -135,7 +135,7 @@ def _scored(scored: Mapping[str, Any] | None, target: str) -> str:
     if scored is None:
         return "Not measured. Score it on a file that is public, or on units held out."
     margin = f" ± {to_digits(scored['margin'], 2)}" if scored["margin"] else ""
-    of = f"on {scored['rows']:,} rows of {scored['of']}"
+    of = f"on {scored['count']:,} {scored['of']}"
     if scored["accuracy"] is not None:
         return f"Accuracy {scored['accuracy']:.3f}{margin} {of}."
     return f"Mean absolute error {to_digits(scored['error'], 4)}{margin} in {_name(target)}, {of}."

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 from dalenius.accounting.events import Composed
 from dalenius.accounting.guarantees import ZCDP
 from dalenius.errors import InputError
+from dalenius.learning.gradients import MOST_ROWS
 from dalenius.learning.request import AUTO, ModelAsk
 from dalenius.learning.rules import Population, Price, plan
 from dalenius.learning.stored import FORMAT
@@ -45,6 +46,7 @@ COUNT = Fraction(1, 50)  # of ρ, where units are counted in the look
 MOST_COUNTED = 2**24  # units, where no count was released: for more there is no room
 _READ = 2e-6  # seconds for each row and column
 _CELL = 1.5e-9  # seconds for each number of a step: of a unit's rows, columns and scores
+_BEGIN = 0.1  # seconds before anything is read
 _STEP = 2e-4  # seconds for a step by itself
 
 
@@ -82,6 +84,8 @@ class Planned:
         features = _in_order(ask.features, table)
         task, left = task_of(table.policy.columns, ask.target, ask.model, features=features, hidden=hidden)
         rows, notes = rows_limit(table, ask.rows_per_unit, average=True)
+        if rows > MOST_ROWS:
+            rows, notes = MOST_ROWS, (*notes, f"Of one unit {MOST_ROWS:,} rows are learned from, by keyed hash.")
         periods = charged_periods(table, TRUE, "A model", "Ask the owner for shorter bounds of that column.")
         return cls(ask, table, task, left, method, rows, allotment, periods, notes)
 
@@ -196,10 +200,20 @@ class Planned:
         """What the work takes on the machine of bench/RESULTS.md, by public sizes."""
         recipe = self.recipe(self.ask.epsilon)
         units = recipe.slots if self.population is not None else size_class(UNKNOWN)
-        rows = sum(size_class(known_rows(each) or UNKNOWN) for each in self.table.relation.tables())
-        reading = _READ * rows * (len(self.task.features) + 1)
         step = _STEP + _CELL * units * recipe.rows * recipe.dimension
-        return reading + recipe.steps * step
+        return self.reading_seconds + recipe.steps * step
+
+    @property
+    def reading_seconds(self) -> float:
+        """What it takes to read the rows, likewise."""
+        rows = sum(size_class(known_rows(each) or UNKNOWN) for each in self.table.relation.tables())
+        return _BEGIN + _READ * rows * (len(self.task.features) + 1)
+
+    @property
+    def memory(self) -> int:
+        """Bytes that it takes at most, by public sizes: rows as numbers, twice while they are put into their room."""
+        recipe = self.recipe(self.ask.epsilon)
+        return 2 * recipe.capacity * recipe.rows * (4 * self.task.width + 8)
 
     def times(self, speed: float) -> Times:
         """When it leaves: a function of public things alone."""

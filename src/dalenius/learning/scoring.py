@@ -7,15 +7,17 @@ absolute error over the width.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dalenius._fields import Fields
 from dalenius.errors import InputError
-from dalenius.learning.features import WHOLE
 from dalenius.learning.fitted import encode_features
 from dalenius.learning.given import given
+from dalenius.learning.gradients import whole_weights
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -25,20 +27,23 @@ if TYPE_CHECKING:
     from dalenius.learning.weights import Weights
 
 
+ROWS, UNITS = "rows of a file", "units held out"
+
+
 @dataclass(frozen=True)
 class Scored:
     """How well a model predicts.
 
     Attributes:
-        of: Which rows: "a file", or "units held out".
-        rows: How many were looked at; by noisy count, of units held out.
+        of: What was counted: `ROWS`, or `UNITS`.
+        count: How many; of units held out by noisy count.
         accuracy: The share of rows whose class is right; None where the target is a number.
         error: The mean absolute error in the units of the target; None where the target is a class.
         margin: 95% margin for the added noise in either; 0 where there is none.
     """
 
     of: str
-    rows: int
+    count: int
     accuracy: float | None
     error: float | None
     margin: float
@@ -47,23 +52,30 @@ class Scored:
         """As JSON."""
         return {
             "of": self.of,
-            "rows": self.rows,
+            "count": self.count,
             "accuracy": self.accuracy,
             "error": self.error,
             "margin": self.margin,
         }
 
     @classmethod
-    def of_mean(cls, of: str, rows: int, off: float, margin: float, recipe: Recipe) -> Scored:
+    def of_mean(cls, of: str, count: int, off: float, margin: float, recipe: Recipe) -> Scored:
         """From how far rows are off on average."""
         if recipe.task.classes:
-            return cls(of, rows, 1 - off, None, margin)
+            return cls(of, count, 1 - off, None, margin)
         width = recipe.task.target.scale
-        return cls(of, rows, None, off * width, margin * width)
+        return cls(of, count, None, off * width, margin * width)
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Scored:
+        """As `to_dict` wrote it."""
+        found = Fields(data, "score")
+        one, other = (found.number(name) if found.any(name) is not None else None for name in ("accuracy", "error"))
+        return cls(found.text("of"), found.whole("count"), one, other, found.number("margin"))
 
 
 def off_by(recipe: Recipe, weights: Weights, numbers: NDArray[np.float32], aims: NDArray[np.float64]) -> NDArray[Any]:
-    """How far each row is off.
+    """How far each row is off: the same whatever rows stand beside it, since scores are exact (`whole_weights`).
 
     Args:
         recipe: Of the model.
@@ -71,7 +83,10 @@ def off_by(recipe: Recipe, weights: Weights, numbers: NDArray[np.float32], aims:
         numbers: Rows × columns, in whole steps (`features`).
         aims: The place of each row's class, or its target from 0 to 1.
     """
-    said = recipe.task.loss.predict(weights.values @ (numbers.T.astype(np.float64) / WHOLE))
+    whole, scale = whole_weights(weights.values)
+    scores = whole @ numbers.T.astype(np.float64)
+    scores *= scale
+    said = recipe.task.loss.predict(scores)
     if recipe.task.classes:
         wrong: NDArray[np.float64] = (said.argmax(axis=0) != aims.astype(np.int64)).astype(np.float64)
         return wrong
@@ -90,4 +105,4 @@ def score(stored: StoredModel, rows: object) -> Scored:
             fix="Give rows with the target, spelled as the policy declares it.",
         )
     off = off_by(stored.recipe, stored.weights, encode_features(task, rows)[known], aims[known])
-    return Scored.of_mean("a file", int(known.sum()), float(off.mean()), 0.0, stored.recipe)
+    return Scored.of_mean(ROWS, int(known.sum()), float(off.mean()), 0.0, stored.recipe)

@@ -74,7 +74,7 @@ def late_of(table: Table) -> int:
 def guarantee_of(budget: Budget, unit: str, epsilon: float) -> dict[str, Any]:
     """What holds of something that cost ``epsilon``."""
     return {
-        "kind": "approx",
+        "kind": "approx" if budget.delta else "pure",
         "epsilon": epsilon,
         "delta": budget.delta,
         "unit": ", ".join([unit, *([budget.period] if budget.period else [])]),
