@@ -535,7 +535,7 @@ class Analyst:
 
         more = (rows_per_unit, held_out, batch, steps)
         ask = ModelAsk(table, target, epsilon, model, tuple(features), method, *more)
-        asker = replace(self._asker, told=progress)
+        asker = self._asker if progress is None else replace(self._asker, told=progress)
         return cast("TrainedModel", self._obtain(asker, "model", ask, idempotency_key))
 
     def model(self, release: str) -> TrainedModel:
@@ -660,6 +660,17 @@ def resuming(analyst: Analyst, *, public: bool) -> Analyst:
         public: Whether questions over public tables only, which are never charged, are answered.
     """
     asker = replace(analyst._asker, resumes=True, free=public)  # noqa: SLF001 (beside the class)
+    found = Analyst(asker.name, asker.ledger, asker.registry, asker.engines, asker.pacer)
+    found._asker = asker  # noqa: SLF001
+    return found
+
+
+def telling(analyst: Analyst, told: Callable[[int, int], None]) -> Analyst:
+    """The same analyst, with somebody who is told how many steps of a long look are done, of how many.
+
+    Where answers leave at fixed times nobody is told (`releasing.leaving`).
+    """
+    asker = replace(analyst._asker, told=told)  # noqa: SLF001 (beside the class)
     found = Analyst(asker.name, asker.ledger, asker.registry, asker.engines, asker.pacer)
     found._asker = asker  # noqa: SLF001
     return found
