@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from dalenius.accounting.events import Composed
 from dalenius.accounting.guarantees import ZCDP
 from dalenius.errors import InputError
-from dalenius.learning.gradients import MOST_ROWS
+from dalenius.learning.gradients import MOST_ROWS, Gradients
 from dalenius.learning.request import AUTO, ModelAsk
 from dalenius.learning.rules import Population, Price, plan
 from dalenius.learning.stored import FORMAT
@@ -185,8 +185,11 @@ class Planned:
                 if self.ask.batch
                 else "Protect more people, or let the owner find limits again.",
             )
+        _check_price(float(rho), people.units if self.population is not None else MOST_COUNTED)
         price = Price(_below(rho), self.table.budget.sampling_orders(epsilon, self.allotment))
-        return plan(self.task, people, price, batch=self.ask.batch, steps=self.ask.steps)
+        found = plan(self.task, people, price, batch=self.ask.batch, steps=self.ask.steps)
+        Gradients(self.task.loss, found.grid, found.clip, found.slots, found.rows)  # what it refuses is not charged
+        return found
 
     def event(self, epsilon: float) -> Event:
         """What is charged: the training, and the count of units where it is in the same look."""
@@ -226,11 +229,24 @@ class Planned:
 
 
 def _method(ask: ModelAsk, table: Table) -> str:
+    """Which method is meant. Where sampled noise cannot be paid for, the one that was typed is refused."""
+    budget = table.budget
+    if ask.method == "sgd":
+        budget.sampling_orders(ask.epsilon)
     if ask.method != AUTO:
         return ask.method
-    budget = table.budget
     plain = budget.accounting is Accounting.ZCDP and budget.neighbors.value == "add-remove"
     return "sgd" if plain else "output"
+
+
+def _check_price(rho: float, people: float) -> None:
+    """Refuses a price for which there would be noise alone, before anybody pays it."""
+    if rho <= 0 or 2 * rho * people**2 < 1:
+        raise InputError(
+            "The price is too small for one step.",
+            why="The noise in a single sum would be above all that the units together add to it.",
+            fix="Give a larger epsilon.",
+        )
 
 
 def _check_unknown(ask: ModelAsk) -> None:

@@ -127,7 +127,7 @@ def recipe_words(expected: ModelPreview) -> list[str]:
     people = "as many units as there are" if expected.people is None else f"about {expected.people:,} units"
     sigma = f"noise σ = {to_digits(expected.sigma, 4)} times what one unit adds at most"
     if expected.steps:
-        rate = f"each with a unit's chance of {to_digits(expected.rate, 3)}"
+        rate = "each with all units" if expected.rate == 1 else f"each unit in one of {1 / expected.rate:,.0f} of them"
         way = f"{count_of(expected.steps, 'step')}, {rate}; {sigma}"
     else:
         way = f"noise added once; {sigma}"
@@ -138,7 +138,7 @@ def recipe_words(expected: ModelPreview) -> list[str]:
 
 def work_words(expected: ModelPreview) -> str:
     """What it takes."""
-    memory = "" if expected.memory is None else f", {expected.memory / 2**30:,.1f} GiB of memory"
+    memory = "" if expected.memory is None else f", {max(1, round(expected.memory / 2**20)):,} MiB of memory"
     return f"about {max(1, round(expected.work)):,} s{memory}, as far as public sizes tell"
 
 
