@@ -27,7 +27,7 @@ from dalenius.ledger.verification import verify
 from dalenius.releasing.kinds import kind_of
 from dalenius.releasing.stored import read_release
 
-ONE = {"rows_per_unit": 1}
+ONE: dict[str, Any] = {"rows_per_unit": 1}
 
 
 @pytest.fixture(autouse=True)
