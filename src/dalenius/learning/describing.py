@@ -6,12 +6,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dalenius.learning.fitted import Model
 from dalenius.learning.release import Coefficient
+from dalenius.learning.weights import Weights
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from dalenius.learning.stored import StoredModel
 
 INTERCEPT = "intercept"
+_MOST_COLUMNS = 2000  # of which all that is in an intercept is worked out
 
 
 def described(stored: StoredModel) -> dict[str, Any]:
@@ -55,18 +60,17 @@ def training(stored: StoredModel) -> dict[str, Any]:
 def coefficients(stored: StoredModel) -> list[Coefficient]:
     """All weights with their margins, in the units of the table; the intercept of each score first.
 
-    An intercept is that of a row of zeros, which may lie far from all rows: its margin adds up those of all columns.
+    An intercept is that of a row of zeros, which may lie far from all rows: its margin adds up those of all weights.
     """
-    model, task = stored.model, stored.recipe.task
+    task, scales, parts = stored.recipe.task, *_linear(stored)
+    model, spread = stored.model, stored.margins
     values, bases = model.coef_, model.intercept_
-    shrunk = np.abs(_scaled(stored))
-    shifts = _shifts(stored)
     found = list[Coefficient]()
     for at, output in enumerate(outputs(stored)):
-        spread = float(np.sqrt(stored.margins[at, -1] ** 2 + ((stored.margins[at, :-1] * shifts) ** 2).sum()))
-        found.append(Coefficient(output, INTERCEPT, float(bases[at]), spread))
+        own = None if parts is None else float(np.sqrt(((spread[at] * parts) ** 2).sum()))
+        found.append(Coefficient(output, INTERCEPT, float(bases[at]), own))
         found += [
-            Coefficient(output, name, float(values[at, place]), float(shrunk[at, place]))
+            Coefficient(output, name, float(values[at, place]), float(spread[at, place] * scales[place]))
             for place, name in enumerate(task.parts[:-1])
         ]
     return found
@@ -81,19 +85,16 @@ def outputs(stored: StoredModel) -> list[str]:
     return named if task.outputs == len(named) else named[-task.outputs :]
 
 
-def _scaled(stored: StoredModel) -> Any:
-    """Margins in the units of the table: a coefficient is a weight over the scale of its column."""
-    ones = stored.model.__class__(stored.recipe.task, stored.weights.__class__(np.ones(stored.recipe.shape)))
-    return stored.margins[:, :-1] * ones.coef_
+def _linear(stored: StoredModel) -> tuple[NDArray[np.float64], NDArray[np.float64] | None]:
+    """How much a weight is in its coefficient, and in the intercept: both are sums of weights (`fitted.Model`).
 
-
-def _shifts(stored: StoredModel) -> Any:
-    """How much of each weight is in the intercept: what its column has where the value is 0."""
+    The second is None where there are very many columns.
+    """
     task = stored.recipe.task
-    marks = [
-        (each.low, each.scale, at == 0 and each.keys is None) for each in task.features for at in range(each.width)
-    ]
-    return np.array([low / scale if number else 0.0 for low, scale, number in marks])
+    scales = np.abs(Model(task, Weights(np.ones((1, task.width)))).coef_[0])
+    if task.width > _MOST_COLUMNS:
+        return scales, None
+    return scales, Model(task, Weights(np.eye(task.width))).intercept_
 
 
 def _plain(value: Any) -> Any:

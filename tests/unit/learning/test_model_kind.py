@@ -22,6 +22,7 @@ from dalenius.errors import (
     UnknownColumnError,
     UnknownTableError,
 )
+from dalenius.learning.reading import read_units
 from dalenius.learning.release import TrainedModel
 from dalenius.ledger.verification import verify
 from dalenius.releasing.kinds import kind_of
@@ -217,19 +218,16 @@ def test_where_sampled_noise_cannot_be_paid_for_output_is_offered(tmp_path: Path
     assert charges(curator) == []
 
 
+STRANGE: list[dict[str, Any]] = [
+    *({"seed": 1}, {"features": "age"}, {"features": [1]}, {"model": 7}, {"method": 7}, {"held_out": "x"}),
+]
+
+
 @pytest.mark.parametrize(
     "request_",
-    [None, 7, {}, {"table": "people"}, {"table": "people", "target": "income"}, {"table": 1, "target": "income"}]
-    + [
-        {"table": "people", "target": "income", "epsilon": 1.0, **more}
-        for more in (
-            {"seed": 1},
-            {"features": "age"},
-            {"features": [1]},
-            {"model": 7},
-            {"method": []},
-            {"held_out": "x"},
-        )
+    [
+        *(None, 7, {}, {"table": "people"}, {"table": "people", "target": "income"}, {"table": 1, "target": "income"}),
+        *({"table": "people", "target": "income", "epsilon": 1.0, **each} for each in STRANGE),
     ],
 )
 def test_what_is_no_request_is_refused(people: Curator, request_: Any):
@@ -254,7 +252,7 @@ def test_a_failure_is_never_refunded(tmp_path: Path, monkeypatch: pytest.MonkeyP
 def test_nobody_looks_before_the_charge_is_on_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     from dalenius.learning import training
 
-    curator, seen, read = curator_of(tmp_path, some_people(50)), [], training.read_units
+    curator, seen, read = curator_of(tmp_path, some_people(50)), list[int](), read_units
 
     def looking(*arguments: Any, **named: Any) -> Any:
         seen.append(len(charges(curator)))

@@ -20,12 +20,12 @@ from dalenius.app.console.parts.slider import Slider
 from dalenius.app.views.models import AT_MOST, alone_words, largest, margin_words, scored_words, trained_words
 from dalenius.app.views.synthetic import promised
 from dalenius.errors import AuthMissingError, DaleniusError
-from dalenius.learning.release import release_id
+from dalenius.learning.release import Coefficient, release_id
 from dalenius.queries.release import shown
 
 if TYPE_CHECKING:
     from dalenius.app.console.sessions import Session
-    from dalenius.learning.release import Coefficient, TrainedModel
+    from dalenius.learning.release import TrainedModel
     from dalenius.learning.score_release import ModelScore
 
 SHOWN = 200  # coefficients of one score
