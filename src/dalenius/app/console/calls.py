@@ -137,11 +137,13 @@ async def _obtain(
         service = session.service
         job = service.obtain(token, wanted)
         try:
-            while not await job.wait(1.0):
+            pause = 0.2  # until it is known how long: then once a second is enough
+            while not await job.wait(pause):
                 told = job.to_dict()
                 waiting(told["seconds_left"])
                 if told["steps"] is not None:
                     stepped(*told["steps"])
+                pause = 0.2 if told["seconds_left"] is None else 1.0
         finally:
             service.jobs.forget(job)  # which counts as open until its end
         await service.run(session.check)  # who signed out meanwhile is not shown it
