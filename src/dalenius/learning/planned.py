@@ -44,10 +44,11 @@ if TYPE_CHECKING:
 
 COUNT = Fraction(1, 50)  # of ρ, where units are counted in the look
 MOST_COUNTED = 2**24  # units, where no count was released: for more there is no room
-_READ = 2e-6  # seconds for each row and column
-_CELL = 1.5e-9  # seconds for each number of a step: of a unit's rows, columns and scores
-_BEGIN = 0.1  # seconds before anything is read
-_STEP = 2e-4  # seconds for a step by itself
+# Seconds on the machine of bench/RESULTS.md.
+_BEGIN, _READ = 0.1, 1e-6  # before anything is read; for each row and column
+_STEP, _DRAWN = 1e-4, 8e-10  # for a step by itself; for each unit that there may be, to draw some
+_NUMBER, _SCORE = 4e-9, 2e-8  # for each number of a row that is in a step; for each of its scores
+_VECTOR = 1e-8  # for each number of a unit's gradient, where it has several rows
 
 
 @dataclass(frozen=True)
@@ -203,7 +204,10 @@ class Planned:
         """What the work takes on the machine of bench/RESULTS.md, by public sizes."""
         recipe = self.recipe(self.ask.epsilon)
         units = recipe.slots if self.population is not None else size_class(UNKNOWN)
-        step = _STEP + _CELL * units * recipe.rows * recipe.dimension
+        inside = units * recipe.rows * (_NUMBER * recipe.task.width + _SCORE * recipe.task.outputs)
+        several = 0.0 if recipe.rows == 1 else _VECTOR * units * recipe.dimension
+        drawn = 0.0 if recipe.rate == 1 else _DRAWN * recipe.capacity
+        step = _STEP + drawn + inside + several
         return self.reading_seconds + recipe.steps * step
 
     @property

@@ -75,7 +75,7 @@ def look(planned: Planned, look: Look) -> bytes:
         look.epsilon,
         look.delta,
         planned.cost(look.epsilon).rho,
-        _alone(charged, planned.table.budget.delta),
+        alone_epsilon(charged, planned.table.budget.delta),
         recipe,
         planned.ask.held_out,
         sgd.finished(recipe, last),
@@ -132,7 +132,7 @@ def _keep(look: Look, kept: dict[str, Any]) -> None:
         look.kept.write(kept)
 
 
-def _alone(event: Event, delta: float) -> float | None:
+def alone_epsilon(event: Event, delta: float) -> float | None:
     """The ε of the model by itself; None where there is none."""
     found = model_epsilon(event, delta)
     return found if math.isfinite(found) else None

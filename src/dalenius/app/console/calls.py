@@ -141,7 +141,7 @@ async def _obtain(
             while not await job.wait(pause):
                 told = job.to_dict()
                 waiting(told["seconds_left"])
-                if told["steps"] is not None:
+                if "steps" in told:
                     stepped(*told["steps"])
                 pause = 0.2 if told["seconds_left"] is None else 1.0
         finally:

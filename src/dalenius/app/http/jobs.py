@@ -141,15 +141,16 @@ class Job:
         left = None
         if self.leaves is not None and not done:
             left = max(0.0, round((self.leaves - datetime.now(UTC)).total_seconds(), 3))
-        shown = {
+        shown: dict[str, Any] = {
             "id": self.id,
             "state": "done" if result is not None else "failed" if trouble is not None else "running",
             "leaves": None if self.leaves is None else self.leaves.isoformat(timespec="milliseconds"),
             "seconds_left": left,
-            "steps": None if self.steps is None or done else list(self.steps),
             "result": None,
             "problem": trouble,
         }
+        if self.steps is not None and not done:
+            shown["steps"] = list(self.steps)
         if result is None:
             return encode(shown)
         parts = (b"%s: %s" % (encode(key), result if key == "result" else encode(shown[key])) for key in shown)
