@@ -1,8 +1,9 @@
 """From a column of a policy to columns of numbers, by its declaration alone.
 
-A number, a day or a second between bounds becomes one column from 0 to 1. A column with keys gets a column for each,
-a truth value one. Where values may be absent, one more column says so, and the others are 0. A value that is not among
-declared keys counts as absent. Nothing here looks at what values there are: a row's numbers are its own.
+A number, a day or a second between bounds becomes one column from −1 to 1. A truth value is −1 or 1. A column with keys
+gets a column for each, which is 1 for that key, else 0. Where values may be absent, one more column says so, and the
+others are 0. A value that is not among declared keys counts as absent. Nothing here looks at what values there are: a
+row's numbers are its own.
 
 Numbers come out as whole steps of 2⁻¹⁴: what is made of them further on is exact (`gradients`).
 """
@@ -41,7 +42,7 @@ class Feature:
         kind: What its values are.
         absent: Values may be absent.
         keys: Each has a column of its own; None: it is a number, a time or a truth value.
-        low: What becomes 0; of times in days, or seconds, since 1970.
+        low: What becomes −1; of times in days, or seconds, since 1970.
         high: What becomes 1.
     """
 
@@ -75,8 +76,13 @@ class Feature:
 
     @property
     def scale(self) -> float:
-        """By how much a value grows while its column goes from 0 to 1."""
-        return 1.0 if self.keys is not None or self.high == self.low else self.high - self.low
+        """From one bound to the other."""
+        return self.high - self.low if self.high > self.low else 1.0
+
+    @property
+    def square(self) -> float:
+        """The sum of squares that its columns have: of a number, as if all values were as likely."""
+        return 1 / 3 if self.keys is None and self.kind is not Kind.BOOLEAN else 1.0
 
     @cached_property
     def _places(self) -> dict[Any, int]:
@@ -100,13 +106,17 @@ class Feature:
             if self.absent:
                 into[~known, -1] = WHOLE
             return
-        width = self.high - self.low
-        with np.errstate(invalid="ignore", over="ignore"):  # what is not finite is no number
-            share = (as_numbers(self.kind, values) - self.low) / (width if width > 0 else 1.0)
-        here = ~absent & np.isfinite(share)
-        into[here, 0] = np.rint(np.clip(share[here], 0.0, 1.0) * WHOLE)
+        share, here = self.shares(values, absent)
+        into[here, 0] = np.rint((2 * share[here] - 1) * WHOLE)
         if self.absent:
             into[~here, 1] = WHOLE
+
+    def shares(self, values: NDArray[Any], absent: Flags) -> tuple[NDArray[np.float64], Flags]:
+        """Where each value lies between the bounds, from 0 to 1, and which values there are."""
+        with np.errstate(invalid="ignore", over="ignore"):  # what is not finite is no number
+            share = (as_numbers(self.kind, values) - self.low) / self.scale
+        here = ~absent & np.isfinite(share)
+        return np.clip(np.where(here, share, 0.0), 0.0, 1.0), here
 
     # --- stored
 

@@ -44,25 +44,25 @@ class Model:
     @property
     def coef_(self) -> NDArray[np.float64]:
         """Scores × columns: how much a score grows with a value by one, in the units of the table."""
-        return self.weights.values[:, :-1] / self._scales
+        return self.weights.values[:, :-1] * self._slopes
 
     @property
     def intercept_(self) -> NDArray[np.float64]:
         """Of each score, for values of 0."""
-        lows = [each.low for each in self.task.features for _ in range(each.width)]
-        shift = np.array(lows) * (self._numbers / self._scales)
-        return self.weights.values[:, -1] - self.weights.values[:, :-1] @ shift
+        lows = np.array([each.low for each in self.task.features for _ in range(each.width)])
+        shift = np.where(self._numbers, lows * self._slopes + 1.0, 0.0)  # a number is slope·(value − low) − 1
+        return np.asarray(self.weights.values[:, -1] - self.weights.values[:, :-1] @ shift)
 
     @property
-    def _numbers(self) -> NDArray[np.float64]:
+    def _numbers(self) -> NDArray[np.bool_]:
         """Which columns are numbers between bounds."""
-        marks = [at == 0 and each.keys is None for each in self.task.features for at in range(each.width)]
-        return np.array(marks, np.float64)
+        return np.array([at == 0 and each.keys is None for each in self.task.features for at in range(each.width)])
 
     @property
-    def _scales(self) -> NDArray[np.float64]:
-        scales = [each.scale if at == 0 else 1.0 for each in self.task.features for at in range(each.width)]
-        return np.array(scales)
+    def _slopes(self) -> NDArray[np.float64]:
+        """How much each column's number grows with a value by one."""
+        scales = np.array([each.scale for each in self.task.features for _ in range(each.width)])
+        return np.where(self._numbers, 2.0 / scales, 1.0)
 
     def decision_function(self, rows: object) -> NDArray[np.float64]:
         """The scores of rows, rows × scores."""

@@ -18,6 +18,13 @@ from dalenius.learning.task import Task
 
 MOST_BATCH = 16_384  # units in a step; of fewer people all are in each
 OVERFLOW = 1e-15  # of δ, for steps with more drawn than slots
+CLIP = 0.3  # of the length that a row is thought to have
+WAY = 0.7  # how far to go in all, per unit of signal over noise
+SHORTEST, LONGEST = 2.0, 64.0
+STRIDE = 1 / 3  # of the way, the most that one step goes
+FEWEST, MOST_STEPS = 50, 200
+AVERAGED = 0.5
+_SMOOTH_STEPS = 50  # a way of 1 is so many steps along the gradient's steepest curve
 _EXACT_BITS = 52
 
 
@@ -74,13 +81,17 @@ def plan(
             fix="Take a smaller batch, or none: then a rule decides.",
         )
     rate = Fraction(1) if size >= people else sampling_rate(size / people)
-    number = _steps(price.rho) if steps is None else parameters.count(steps, "steps")
-    norm = 0.5 * math.sqrt(len(task.features))
+    signal = people * math.sqrt(2 * price.rho / (task.outputs * task.width))
+    way = min(max(WAY * signal, SHORTEST), LONGEST)
+    by_rule = math.ceil(min(max(way / STRIDE, FEWEST), MOST_STEPS))
+    number = by_rule if steps is None else parameters.count(steps, "steps")
+    norm = CLIP * task.length
     slots = population.capacity if rate == 1 else slots_for(rate, population.capacity, number, OVERFLOW)
     grid = min(34, _EXACT_BITS - math.ceil(math.log2(norm * slots)))
     clip = math.floor(norm * 2**grid)
     multiplier = calibrate_sampled(rate, number, price.rho, price.orders)
     delta = overflow(rate, population.capacity, slots, number) + population.delta
+    smooth = task.loss.smoothness * (0.5 if task.outputs == 1 else 1.0) * task.length**2
     return Recipe(
         task,
         people,
@@ -93,12 +104,7 @@ def plan(
         clip,
         multiplier * clip**2,
         delta,
-        learning_rate=1.0,
-        momentum=0.8,
-        averaged=0.5,
+        learning_rate=way * _SMOOTH_STEPS / (number * smooth),
+        momentum=0.0,
+        averaged=AVERAGED,
     )
-
-
-def _steps(rho: float) -> int:
-    """Few where there is much noise."""
-    return max(10, min(100, round(60 * math.sqrt(math.sqrt(rho)))))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dalenius.errors import InputError, NotAllowedError, UnknownColumnError
-from dalenius.learning.features import Feature, Flags, as_numbers, lacks
+from dalenius.learning.features import Feature, Flags, lacks
 from dalenius.learning.models import MODELS, Loss, model_of
 from dalenius.tables.mistakes import nearest
 from dalenius.tables.policy import Kind
@@ -63,6 +63,11 @@ class Task:
         """How many columns there are, the last one included."""
         return sum(each.width for each in self.features) + 1
 
+    @property
+    def length(self) -> float:
+        """About how long a row is, as a vector of numbers: √Σ squares, as `Feature.square` has them."""
+        return float((1 + sum(each.square for each in self.features)) ** 0.5)
+
     def aims(self, values: NDArray[Any], absent: Flags) -> tuple[NDArray[np.float64], Flags]:
         """The target of each row, as the place of its class or from 0 to 1, and which rows have one."""
         if self.loss.classifies:
@@ -71,10 +76,7 @@ class Task:
                 return found, ~absent
             places = self.target.places(values, absent)
             return np.maximum(places, 0).astype(np.float64), places >= 0
-        with np.errstate(invalid="ignore", over="ignore"):
-            share = (as_numbers(self.target.kind, values) - self.target.low) / self.target.scale
-        here = ~absent & np.isfinite(share)
-        return np.where(here, np.clip(np.where(here, share, 0.0), 0.0, 1.0), 0.0), here
+        return self.target.shares(values, absent)
 
     # --- stored
 

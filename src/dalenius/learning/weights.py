@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Weights:
-    """Scores × columns, of numbers from 0 to 1; the last column is the intercept.
+    """Scores × columns, of numbers from −1 to 1; the last column is the intercept.
 
     >>> Weights.of_json(Weights(np.array([[0.1, 2.0]])).to_json()).values.tolist()
     [[0.1, 2.0]]
