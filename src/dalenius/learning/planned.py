@@ -22,7 +22,7 @@ from dalenius.accounting.guarantees import ZCDP
 from dalenius.errors import InputError
 from dalenius.learning.gradients import MOST_ROWS, Gradients
 from dalenius.learning.request import AUTO, ModelAsk
-from dalenius.learning.rules import Population, Price, plan
+from dalenius.learning.rules import MOST_STEPS, Population, Price, plan
 from dalenius.learning.stored import FORMAT
 from dalenius.learning.task import task_of
 from dalenius.ledger.budgets import Accounting
@@ -172,12 +172,11 @@ class Planned:
         Raises:
             InputError: The price is too small, or there are fewer units by the released count than a step has.
         """
-        people = self.population
-        rho = Fraction(self.cost(epsilon).rho)
+        people, price = self.population, self._price(epsilon)
+        steps = self.ask.steps
         if people is None:
             _check_unknown(self.ask)
-            people = Population(1.0, MOST_COUNTED, rows=self.rows, held=self._held)
-            rho *= 1 - COUNT
+            people, steps = Population(1.0, MOST_COUNTED, rows=self.rows, held=self._held), steps or MOST_STEPS
         elif people.units < (self.ask.batch or 1):
             raise InputError(
                 "There are fewer units than a step has.",
@@ -186,11 +185,34 @@ class Planned:
                 if self.ask.batch
                 else "Protect more people, or let the owner find limits again.",
             )
-        _check_price(float(rho), people.units if self.population is not None else MOST_COUNTED)
-        price = Price(_below(rho), self.table.budget.sampling_orders(epsilon, self.allotment))
-        found = plan(self.task, people, price, batch=self.ask.batch, steps=self.ask.steps)
+        _check_price(price.rho, people.units if self.population is not None else MOST_COUNTED)
+        found = plan(self.task, people, price, batch=self.ask.batch, steps=steps)
         Gradients(self.task.loss, found.grid, found.clip, found.slots, found.rows)  # what it refuses is not charged
         return found
+
+    def counted_recipe(self, epsilon: float, count: int, sigma: float) -> Recipe:
+        """The recipe of a look that has counted its units, with noise: room, divisor and pace are by that count.
+
+        What is charged does not follow from any of them.
+        """
+        recipe = self.recipe(epsilon)
+        people = Population.counted(float(max(1, count)), sigma, rows=self.rows, held=self._held)
+        pace = plan(self.task, people, self._price(epsilon), steps=recipe.steps)
+        return replace(
+            recipe,
+            people=people.units,
+            capacity=people.capacity,
+            slots=people.capacity,
+            learning_rate=pace.learning_rate,
+            momentum=pace.momentum,
+            averaged=pace.averaged,
+            regularisation=pace.regularisation,
+        )
+
+    def _price(self, epsilon: float) -> Price:
+        """What the training may cost, at every filter that pays; without what the count of units takes."""
+        rho = Fraction(self.cost(epsilon).rho) * (1 if self.population is not None else 1 - COUNT)
+        return Price(_below(rho), self.table.budget.sampling_orders(epsilon, self.allotment))
 
     def event(self, epsilon: float) -> Event:
         """What is charged: the training, and the count of units where it is in the same look."""

@@ -24,7 +24,6 @@ from dalenius.learning import sgd
 from dalenius.learning.margins import margins
 from dalenius.learning.planned import MOST_COUNTED
 from dalenius.learning.reading import read_units
-from dalenius.learning.rules import Population
 from dalenius.learning.stored import StoredModel
 from dalenius.learning.units import in_room
 from dalenius.mechanisms import noise
@@ -49,7 +48,7 @@ def look(planned: Planned, look: Look) -> bytes:
     training, counting = _parts(charged)
     held = look.kept.read() if look.kept is not None else None
     kept: dict[str, Any] = held if isinstance(held, dict) else {}
-    recipe = replace(planned.recipe(look.epsilon), variance=Fraction(training.variance))
+    recipe = planned.recipe(look.epsilon)
     parts = list(
         read_units(
             planned.table,
@@ -66,7 +65,9 @@ def look(planned: Planned, look: Look) -> bytes:
         if "count" not in kept:
             kept["count"] = _count(parts, counting)
             _keep(look, kept)
-        recipe = with_people(recipe, kept["count"], counting)
+        recipe = planned.counted_recipe(look.epsilon, kept["count"], math.sqrt(counting.variance))
+        _check_room(recipe)
+    recipe = replace(recipe, variance=Fraction(training.variance))  # the noise is that of the charge
     units = in_room(parts, planned.task, capacity=recipe.capacity, rows=recipe.rows)
     del parts
     last = _trained(recipe, training, units, look, kept)
@@ -99,16 +100,13 @@ def _trained(recipe: Recipe, event: SampledGaussian, units: Units, look: Look, k
     return last
 
 
-def with_people(recipe: Recipe, count: int, counting: DiscreteGaussian) -> Recipe:
-    """A recipe for the units that were counted; all of them are in every step."""
-    people = Population.counted(float(max(1, count)), math.sqrt(counting.variance))
-    if people.capacity > MOST_COUNTED:
+def _check_room(recipe: Recipe) -> None:
+    if recipe.capacity > MOST_COUNTED:
         raise EngineFailedError(
             "There are more units than there is room for.",
             why=f"By their noisy count there are more than {MOST_COUNTED:,}.",
             fix="Have the owner find limits: [contribution] without rows, then protect. Steps then draw some of them.",
         )
-    return replace(recipe, people=people.units, capacity=people.capacity, slots=people.capacity)
 
 
 def _count(parts: Sequence[Units], event: DiscreteGaussian) -> int:
