@@ -17,6 +17,8 @@ Guarantee:
     *Sums* of at most ``slots`` such vectors stay below 2⁵³: floating-point products of matrices add them exactly.
 
     What is not finite adds 0.
+
+Where features lie is measured in the same way: their sum is the gradient of a loss whose residual is one number.
 """
 
 from __future__ import annotations
@@ -67,14 +69,21 @@ class Gradients:
             )
         self._loss, self._grid, self._clip, self._rows = loss, grid, clip, rows
 
-    def sum(self, weights: Floats, units: Units, places: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The sum over units in these places: scores × columns, whole numbers."""
+    def sum(
+        self, weights: Floats, units: Units, places: NDArray[np.int64], centre: NDArray[np.float32] | None = None
+    ) -> NDArray[np.int64]:
+        """The sum over units in these places: scores × columns, whole numbers.
+
+        ``centre``: whole numbers, at most 2¹⁴ in size, that are taken off the numbers of every row that is there.
+        """
         total = np.zeros(weights.shape)
         whole, scale = whole_weights(weights)
         at_once = _ROWS if self._rows == 1 else max(1, min(_ROWS // self._rows, _NUMBERS // weights.size))
         for at in range(0, len(places), at_once):
             chunk = places[at : at + at_once]
             numbers, aims = units.numbers[chunk].astype(np.float64), units.aims[chunk]
+            if centre is not None:
+                numbers -= centre * (numbers[..., -1:] > 0)
             with np.errstate(all="ignore"):  # what is not finite is put to 0
                 if self._rows == 1:
                     total += self._of_one_row(whole, scale, numbers[:, 0], aims[:, 0]) @ numbers[:, 0]
@@ -114,11 +123,11 @@ class Gradients:
 def whole_weights(weights: Floats) -> tuple[Floats, float]:
     """Weights in whole steps, and what one step of a score is: so fine that every sum of products is below 2⁵³.
 
-    By Cauchy and Schwarz, any part of a score's sum is at most ‖weights‖·‖numbers‖, and ‖numbers‖ ≤ 2¹⁴·√columns.
+    By Cauchy and Schwarz, any part of a score's sum is at most ‖weights‖·‖numbers‖, and ‖numbers‖ ≤ 2·2¹⁴·√columns.
     """
     found = np.clip(np.nan_to_num(weights, nan=0.0), -(2.0**60), 2.0**60)
     longest = math.sqrt(float((found * found).sum(axis=1).max()))
-    room = _EXACT - 2 - STEP_BITS - math.ceil(math.log2(math.sqrt(weights.shape[1])))
+    room = _EXACT - 3 - STEP_BITS - math.ceil(math.log2(math.sqrt(weights.shape[1])))
     shift = min(room - math.ceil(math.log2(longest)) if longest > 0 else 24, 24)
     return np.trunc(np.ldexp(found, shift)), 2.0**-shift / WHOLE
 

@@ -15,6 +15,8 @@ from dalenius.accounting.events import SampledGaussian
 from dalenius.errors import InputError
 from dalenius.learning.task import Task
 
+LONG = 1.5  # times the usual length a row may have before its numbers are clipped
+
 
 @dataclass(frozen=True)
 class Recipe:
@@ -28,13 +30,14 @@ class Recipe:
         rate: The chance of each unit to be in a step.
         slots: How many units a step has room for.
         steps: How many steps there are.
+        centring: How many of them, the first ones, measure where the features lie.
         grid: A gradient is counted in whole steps of 2^−grid.
         clip: The most that one unit adds to a sum of gradients, in L2 and in whole steps.
         variance: σ² of the noise on each number of a sum, in whole steps.
         delta: The chance that a step has no room for all units drawn, or the room none for all there are.
         learning_rate: What a step goes along its (averaged) gradient.
         momentum: How much of a step's way the next one goes again.
-        averaged: The share of the steps, the last ones, whose weights are averaged.
+        averaged: The share of the other steps, the last ones, whose weights are averaged.
         regularisation: λ of λ‖w‖²/2, which is added to the mean loss.
     """
 
@@ -45,6 +48,7 @@ class Recipe:
     rate: Fraction
     slots: int
     steps: int
+    centring: int
     grid: int
     clip: int
     variance: Fraction
@@ -74,6 +78,11 @@ class Recipe:
     def norm(self) -> float:
         """The clip as a length."""
         return float(self.clip * 2.0**-self.grid)
+
+    @property
+    def part(self) -> float:
+        """What a row's numbers are multiplied with where their mean is measured: most rows are then within the clip."""
+        return self.norm / (LONG * self.task.length)
 
     @property
     def multiplier(self) -> float:
@@ -113,6 +122,7 @@ class Recipe:
             "rate": str(self.rate),
             "slots": self.slots,
             "steps": self.steps,
+            "centring": self.centring,
             "grid": self.grid,
             "clip": self.clip,
             "variance": str(self.variance),

@@ -18,12 +18,13 @@ from dalenius.learning.task import Task
 
 MOST_BATCH = 16_384  # units in a step; of fewer people all are in each
 OVERFLOW = 1e-15  # of δ, for steps with more drawn than slots
-CLIP = 0.3  # of the length that a row is thought to have
+CLIP = 0.35  # of the length that gradients are thought to have at first
 WAY = 0.7  # how far to go in all, per unit of signal over noise
 SHORTEST, LONGEST = 2.0, 64.0
 STRIDE = 1 / 3  # of the way, the most that one step goes
 FEWEST, MOST_STEPS = 50, 200
 AVERAGED = 0.5
+CENTRING = 0.1  # of the steps measure where the features lie
 _SMOOTH_STEPS = 50  # a way of 1 is so many steps along the gradient's steepest curve
 _EXACT_BITS = 52
 
@@ -85,7 +86,8 @@ def plan(
     way = min(max(WAY * signal, SHORTEST), LONGEST)
     by_rule = math.ceil(min(max(way / STRIDE, FEWEST), MOST_STEPS))
     number = by_rule if steps is None else parameters.count(steps, "steps")
-    norm = CLIP * task.length
+    norm = CLIP * task.length * task.loss.usual(task.outputs)
+    centring = math.ceil(CENTRING * number) if number > 1 else 0
     slots = population.capacity if rate == 1 else slots_for(rate, population.capacity, number, OVERFLOW)
     grid = min(34, _EXACT_BITS - math.ceil(math.log2(norm * slots)))
     clip = math.floor(norm * 2**grid)
@@ -100,11 +102,12 @@ def plan(
         rate,
         slots,
         number,
+        centring,
         grid,
         clip,
         multiplier * clip**2,
         delta,
-        learning_rate=way * _SMOOTH_STEPS / (number * smooth),
+        learning_rate=way * _SMOOTH_STEPS / ((number - centring) * smooth),
         momentum=0.0,
         averaged=AVERAGED,
     )

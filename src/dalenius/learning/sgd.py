@@ -4,8 +4,9 @@ Each step draws units (`drawing`), adds up their clipped gradients as whole numb
 then divides. What follows (momentum, averaging) is made of noisy sums and public facts.
 
 What is kept between steps
-    A `Checkpoint` has the weights after a step, their running average, the momentum and the number of the step: all of
-    it follows from noisy sums. Which units were drawn, sums without noise and the noise itself are never part of it.
+    A `Checkpoint` has the weights after a step, their running average, the momentum, the noisy sum of the features and
+    the number of the step: all of it follows from noisy sums. Which units were drawn, sums without noise and the noise
+    itself are never part of it.
 
 A run that is taken up again
     goes on from a checkpoint with fresh units and fresh noise. Steps that a killed run made after that checkpoint left
@@ -16,13 +17,15 @@ A run that is taken up again
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dalenius.errors import InputError
+from dalenius.learning.centring import Where, centre_of
 from dalenius.learning.drawing import draw_units
+from dalenius.learning.features import WHOLE
 from dalenius.learning.gradients import Gradients
 from dalenius.learning.weights import Weights
 from dalenius.mechanisms.noise import discrete_gaussian, fresh_key
@@ -45,6 +48,7 @@ class Checkpoint:
     weights: NDArray[np.float64]
     average: NDArray[np.float64]
     velocity: NDArray[np.float64]
+    centre: NDArray[np.float64]  # Σ numbers with noise, over the first steps
 
     def to_json(self) -> dict[str, Any]:
         """As it is kept in the home."""
@@ -53,18 +57,20 @@ class Checkpoint:
             "weights": self.weights.tolist(),
             "average": self.average.tolist(),
             "velocity": self.velocity.tolist(),
+            "centre": self.centre.tolist(),
         }
 
     @classmethod
     def of_json(cls, data: Mapping[str, Any]) -> Checkpoint:
         """As `to_json` wrote it."""
-        arrays = (np.array(data[name], np.float64) for name in ("weights", "average", "velocity"))
+        arrays = (np.array(data[name], np.float64) for name in ("weights", "average", "velocity", "centre"))
         return cls(data["step"], *arrays)
 
 
 def begin(recipe: Recipe) -> Checkpoint:
     """Before the first step."""
-    return Checkpoint(0, *(np.zeros(recipe.shape) for _ in range(3)))
+    nothing = np.zeros(recipe.shape)
+    return Checkpoint(0, nothing, nothing, nothing, np.zeros(recipe.task.width))
 
 
 def steps(recipe: Recipe, event: Event, units: Units, start: Checkpoint | None = None) -> Iterator[Checkpoint]:
@@ -82,18 +88,23 @@ def steps(recipe: Recipe, event: Event, units: Units, start: Checkpoint | None =
     at = begin(recipe) if start is None else start
     fresh_key()
     noise = _noise(paid, recipe.steps - at.step)
-    gradients = Gradients(recipe.task.loss, recipe.grid, recipe.clip, recipe.slots, recipe.rows)
+    limits = (recipe.grid, recipe.clip, recipe.slots, recipe.rows)
+    where, gradients = Gradients(Where(recipe.part), *limits), Gradients(recipe.task.loss, *limits)
     whole = recipe.batch * 2.0**recipe.grid
-    first = recipe.steps - max(1, round(recipe.averaged * recipe.steps))  # after it, weights are averaged
+    first = recipe.steps - max(1, round(recipe.averaged * (recipe.steps - recipe.centring)))  # the last not averaged
+    centre = _centre(recipe, at)
     while at.step < recipe.steps:
-        drawn = draw_units(recipe.rate, recipe.capacity, recipe.slots)
-        noisy = gradients.sum(at.weights, units, drawn) + next(noise).reshape(recipe.shape)
-        slope = noisy / whole + recipe.regularisation * at.weights
-        velocity = recipe.momentum * at.velocity + slope
-        weights = at.weights - recipe.learning_rate * velocity
-        step = at.step + 1
-        average = weights if step <= first + 1 else at.average + (weights - at.average) / (step - first)
-        at = Checkpoint(step, weights, average, velocity)
+        drawn, step = draw_units(recipe.rate, recipe.capacity, recipe.slots), at.step + 1
+        if step <= recipe.centring:
+            noisy = where.sum(at.weights, units, drawn) + next(noise).reshape(recipe.shape)
+            at = replace(at, step=step, centre=at.centre + noisy[0] / whole)
+            centre = _centre(recipe, at)
+        else:
+            noisy = gradients.sum(at.weights, units, drawn, centre) + next(noise).reshape(recipe.shape)
+            velocity = recipe.momentum * at.velocity + noisy / whole + recipe.regularisation * at.weights
+            weights = at.weights - recipe.learning_rate * velocity
+            average = weights if step <= first + 1 else at.average + (weights - at.average) / (step - first)
+            at = Checkpoint(step, weights, average, velocity, at.centre)
         yield at
 
 
@@ -117,7 +128,17 @@ def finished(recipe: Recipe, last: Checkpoint) -> Weights:
     """What leaves, when all steps are done."""
     if last.step != recipe.steps:
         raise InputError("The training is not done.", why="Steps are missing.", fix="Go on from its checkpoint.")
-    return Weights(last.average)
+    values, centre = last.average.copy(), _centre(recipe, last)
+    if centre is not None:
+        values[:, -1] -= values[:, :-1] @ (centre[:-1].astype(np.float64) / WHOLE)
+    return Weights(values)
+
+
+def _centre(recipe: Recipe, at: Checkpoint) -> NDArray[np.float32] | None:
+    """What is taken off the numbers, once it was measured."""
+    if recipe.centring == 0 or at.step < recipe.centring:
+        return None
+    return centre_of(at.centre / (recipe.part * recipe.centring), 1.0)
 
 
 def _noise(event: SampledGaussian, steps_left: int) -> Iterator[NDArray[np.int64]]:

@@ -28,6 +28,10 @@ class Logistic:
         """One score where there are two classes."""
         return 1 if classes == 2 else classes
 
+    def usual(self, outputs: int) -> float:
+        """½ where both classes are as likely, nearly 1 where many are."""
+        return 0.5 if outputs == 1 else 1.0
+
     def lipschitz(self, outputs: int) -> float:
         """1, or √2."""
         return 1.0 if outputs == 1 else 2**0.5

@@ -31,6 +31,9 @@ class Loss(Protocol):
     def outputs(self, classes: int) -> int:
         """How many scores a row has."""
 
+    def usual(self, outputs: int) -> float:
+        """About how long a residual is before anything was learned."""
+
     def lipschitz(self, outputs: int) -> float:
         """The most that a residual can be, in L2; infinite where nothing bounds it."""
 

@@ -30,6 +30,10 @@ class Svm:
         """One score where there are two classes."""
         return 1 if classes == 2 else classes
 
+    def usual(self, outputs: int) -> float:
+        """All scores are on the wrong side of the margin."""
+        return float(outputs**0.5)
+
     def lipschitz(self, outputs: int) -> float:
         """√k."""
         return float(outputs**0.5)
