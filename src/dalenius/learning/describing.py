@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from dalenius.learning.fitted import Model
 from dalenius.learning.release import Coefficient
-from dalenius.learning.weights import Weights
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from dalenius.learning.stored import StoredModel
 
 INTERCEPT = "intercept"
-_MOST_COLUMNS = 2000  # of which all that is in an intercept is worked out
 
 
 def described(stored: StoredModel) -> dict[str, Any]:
@@ -58,20 +52,15 @@ def training(stored: StoredModel) -> dict[str, Any]:
 
 
 def coefficients(stored: StoredModel) -> list[Coefficient]:
-    """All weights with their margins, in the units of the table; the intercept of each score first.
-
-    An intercept is that of a row of zeros, which may lie far from all rows: its margin adds up those of all weights.
-    """
-    task, scales, parts = stored.recipe.task, *_linear(stored)
-    model, spread = stored.model, stored.margins
+    """All weights with their margins, in the units of the table; the intercept of each score first."""
+    model, margins = stored.model, stored.margins
     values, bases = model.coef_, model.intercept_
     found = list[Coefficient]()
     for at, output in enumerate(outputs(stored)):
-        own = None if parts is None else float(np.sqrt(((spread[at] * parts) ** 2).sum()))
-        found.append(Coefficient(output, INTERCEPT, float(bases[at]), own))
+        found.append(Coefficient(output, INTERCEPT, float(bases[at]), _known(margins[at, -1])))
         found += [
-            Coefficient(output, name, float(values[at, place]), float(spread[at, place] * scales[place]))
-            for place, name in enumerate(task.parts[:-1])
+            Coefficient(output, name, float(values[at, place]), _known(margins[at, place]))
+            for place, name in enumerate(stored.recipe.task.parts[:-1])
         ]
     return found
 
@@ -85,16 +74,8 @@ def outputs(stored: StoredModel) -> list[str]:
     return named if task.outputs == len(named) else named[-task.outputs :]
 
 
-def _linear(stored: StoredModel) -> tuple[NDArray[np.float64], NDArray[np.float64] | None]:
-    """How much a weight is in its coefficient, and in the intercept: both are sums of weights (`fitted.Model`).
-
-    The second is None where there are very many columns.
-    """
-    task = stored.recipe.task
-    scales = np.abs(Model(task, Weights(np.ones((1, task.width)))).coef_[0])
-    if task.width > _MOST_COLUMNS:
-        return scales, None
-    return scales, Model(task, Weights(np.eye(task.width))).intercept_
+def _known(margin: float) -> float | None:
+    return float(margin) if math.isfinite(margin) else None
 
 
 def _plain(value: Any) -> Any:

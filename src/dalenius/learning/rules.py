@@ -13,6 +13,7 @@ from dalenius.accounting import parameters
 from dalenius.accounting.sampled_discrete import calibrate_sampled, sampling_rate
 from dalenius.errors import InputError
 from dalenius.learning.drawing import overflow, slots_for
+from dalenius.learning.gradients import MOST_CLIP_BITS
 from dalenius.learning.recipe import Recipe
 from dalenius.learning.task import Task
 
@@ -90,6 +91,8 @@ def plan(
     centring = math.ceil(CENTRING * number) if number > 1 else 0
     slots = population.capacity if rate == 1 else slots_for(rate, population.capacity, number, OVERFLOW)
     grid = min(34, _EXACT_BITS - math.ceil(math.log2(norm * slots)))
+    if population.rows > 1:  # the square of a unit's length is then worked out exactly (`gradients`)
+        grid = min(grid, math.floor(MOST_CLIP_BITS - math.log2(norm)))
     clip = math.floor(norm * 2**grid)
     multiplier = calibrate_sampled(rate, number, price.rho, price.orders)
     delta = overflow(rate, population.capacity, slots, number) + population.delta

@@ -7,6 +7,7 @@ SHA-256), and what `weights.json` beside a model's card holds: no code runs when
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -37,7 +38,8 @@ class StoredModel:
         recipe: How it was trained.
         held_out: The share of units that it was not learned from.
         weights: What was learned.
-        margins: 95% margins for the added noise in the weights, at most.
+        margins: 95% margins for the added noise in the coefficients, at most, in the units of the table; the last
+            column is that of intercepts. Not a number: not known.
         counted: Units were counted in the same look, for a part of the price.
     """
 
@@ -69,7 +71,7 @@ class StoredModel:
             "recipe": self.recipe.to_json(),
             "held_out": self.held_out,
             "weights": self.weights.to_json(),
-            "margins": [[float(f"{each:.6g}") for each in row] for row in self.margins.tolist()],
+            "margins": [[_digits(each) for each in row] for row in self.margins.tolist()],
             "counted": self.counted,
         }
 
@@ -91,7 +93,7 @@ class StoredModel:
         try:
             recipe = Recipe.of_json(found.mapping("recipe"))
             weights = Weights.of_json(found.items("weights"))
-            margins = np.array(found.items("margins"), np.float64)
+            margins = np.array(found.items("margins"), np.float64)  # null becomes not a number
         except (KeyError, TypeError, ValueError, ZeroDivisionError):
             raise _unreadable("Its recipe or its weights are damaged.") from None
         if weights.values.shape != recipe.shape or margins.shape != recipe.shape:
@@ -123,6 +125,11 @@ class StoredModel:
         if not isinstance(data, Mapping):
             raise _unreadable("It is not an object with names.")
         return cls.of_json(data)
+
+
+def _digits(margin: float) -> float | None:
+    """Six digits of it."""
+    return float(f"{margin:.6g}") if math.isfinite(margin) else None
 
 
 def _unreadable(why: str) -> InputError:

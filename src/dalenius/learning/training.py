@@ -71,6 +71,7 @@ def look(planned: Planned, look: Look) -> bytes:
     units = in_room(parts, planned.task, capacity=recipe.capacity, rows=recipe.rows)
     del parts
     last = _trained(recipe, training, units, look, kept)
+    weights = sgd.finished(recipe, last)
     stored = StoredModel(
         planned.table.policy.name,
         look.epsilon,
@@ -79,8 +80,8 @@ def look(planned: Planned, look: Look) -> bytes:
         alone_epsilon(charged, planned.table.budget.delta),
         recipe,
         planned.ask.held_out,
-        sgd.finished(recipe, last),
-        margins(recipe),
+        weights,
+        margins(recipe, weights, sgd.mean_of(recipe, last)),
         counting is not None,
     )
     return stored.content()

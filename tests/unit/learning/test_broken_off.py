@@ -91,7 +91,7 @@ def test_what_is_kept_is_sealed_and_holds_iterate_and_step_alone(tmp_path: Path)
     (charge,) = curator.ledger.records(("charge",))
     key = charge.data["key"].removeprefix("model ")
     held = Kept(curator.ledger, charge.number, key).read()
-    assert set(held) == {"at", "count"} and set(held["at"]) == {"step", "weights", "average", "velocity"}
+    assert set(held) == {"at", "count"} and set(held["at"]) == {"step", "weights", "average", "velocity", "centre"}
     assert held["at"]["step"] == 100 and isinstance(held["count"], int)
     for name in ("weights", "average", "velocity"):  # one number for each column: age, its absence, two regions, 1
         assert [len(row) for row in held["at"][name]] == [5]
