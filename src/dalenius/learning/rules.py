@@ -56,10 +56,17 @@ class Population:
 
 @dataclass(frozen=True)
 class Price:
-    """What a training may cost: at most ρ at each of some orders (`Budget.sampling_orders`)."""
+    """What a training may cost: at most ρ, at each of some orders (`Budget.sampling_orders`), or a pure ε.
+
+    Attributes:
+        rho: At most that; 0 where the budget is pure.
+        orders: At which sampled noise must cost no more; none where it cannot be paid for.
+        epsilon: Of a pure budget, which can pay for `output` alone.
+    """
 
     rho: float
-    orders: tuple[Fraction, ...]
+    orders: tuple[Fraction, ...] = ()
+    epsilon: float | None = None
 
 
 def plan(
