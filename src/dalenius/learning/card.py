@@ -78,7 +78,7 @@ def page_of(card: Mapping[str, Any]) -> str:
             "This figure is for comparison; it was not what was charged."
         )
     lines += [
-        "- The noise is discrete Gaussian on whole numbers, drawn from secure random bits.",
+        f"- The noise is {_noise(kept)} on whole numbers, drawn from secure random bits.",
         "",
         "## How it was trained",
         "",
@@ -119,11 +119,13 @@ def _training(training: Mapping[str, Any], unit: str) -> list[str]:
             f"{count_of(training['rows_per_unit'], 'row')} of each."
         ),
     ]
-    if training["steps"]:
-        lines.append(
-            f"- {count_of(training['steps'], 'step')}, each with about {training['batch']:,} units drawn at random "
-            f"(rate {training['rate']:.4g}, {training['slots']:,} slots)."
-        )
+    if not training["steps"]:
+        once = f"- Noise was added once to each weight, with σ = {to_digits(training['sigma'], 4)}."
+        return [*lines, f"{once} Weights are held near 0 by λ = {to_digits(training['regularisation'], 3)}."]
+    lines.append(
+        f"- {count_of(training['steps'], 'step')}, each with about {training['batch']:,} units drawn at random "
+        f"(rate {training['rate']:.4g}, {training['slots']:,} slots)."
+    )
     lines.append(
         f"- One unit moves a sum by at most {to_digits(training['clip'], 4)} (L2); the noise has σ = "
         f"{to_digits(training['sigma'], 4)} times that."
@@ -158,6 +160,10 @@ def _coefficients(found: Sequence[Mapping[str, Any]]) -> list[str]:
         *rows,
         *more,
     ]
+
+
+def _noise(kept: Mapping[str, Any]) -> str:
+    return "discrete Gaussian" if kept["delta"] else "discrete Laplace"
 
 
 def _list(names: Sequence[str]) -> str:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+from dalenius.learning.output import OutputRecipe
 from dalenius.learning.release import Coefficient
 
 if TYPE_CHECKING:
     from dalenius.learning.stored import StoredModel
 
 INTERCEPT = "intercept"
+_STEPS = ("steps", "rate", "batch", "slots", "clip", "sigma", "learning_rate", "momentum", "averaged")
 
 
 def described(stored: StoredModel) -> dict[str, Any]:
@@ -31,13 +33,18 @@ def described(stored: StoredModel) -> dict[str, Any]:
 
 
 def training(stored: StoredModel) -> dict[str, Any]:
-    """The public numbers of how it was trained."""
+    """The public numbers of how it was trained; null where a method has no such thing."""
     recipe = stored.recipe
-    return {
+    found: dict[str, Any] = {
         "people": round(recipe.people),
         "counted": stored.counted,
         "rows_per_unit": recipe.rows,
         "columns": recipe.task.width,
+        "regularisation": recipe.regularisation,
+    }
+    if isinstance(recipe, OutputRecipe):
+        return found | dict.fromkeys(_STEPS) | {"steps": 0, "sigma": recipe.sigma}
+    return found | {
         "steps": recipe.steps,
         "rate": float(recipe.rate),
         "batch": round(recipe.batch),
@@ -47,7 +54,6 @@ def training(stored: StoredModel) -> dict[str, Any]:
         "learning_rate": recipe.learning_rate,
         "momentum": recipe.momentum,
         "averaged": recipe.averaged,
-        "regularisation": recipe.regularisation,
     }
 
 

@@ -23,9 +23,11 @@ from dalenius.learning.weights import Weights
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from dalenius.learning.output import OutputRecipe
     from dalenius.learning.recipe import Recipe
 
 _NORMAL = 1.959963984540054  # within so many standard deviations lie 95%
+_LAPLACE = 2.1183  # ln 20 over √2: of noise that is Laplace's
 _MOST_COLUMNS = 4000  # of which all that is in an intercept is worked out
 
 
@@ -55,6 +57,17 @@ def margins(recipe: Recipe, weights: Weights, mean: NDArray[np.float64] | None =
     return _NORMAL * found
 
 
+def margins_once(recipe: OutputRecipe) -> NDArray[np.float64]:
+    """The same where noise was added once: it is known to the digit; in an intercept it adds up in squares."""
+    single = _NORMAL * recipe.sigma if recipe.variance is not None else _LAPLACE * recipe.sigma
+    slopes, offsets = in_table(recipe)
+    found = np.full(recipe.shape, np.nan)
+    found[:, :-1] = single * slopes
+    if offsets is not None:
+        found[:, -1] = single * float(np.sqrt(1 + (offsets**2).sum()))
+    return found
+
+
 def step_deviation(recipe: Recipe) -> float:
     """Standard deviation of the noise in each number of a step's mean gradient."""
     return math.sqrt(recipe.variance) / (recipe.batch * 2.0**recipe.grid)
@@ -76,7 +89,7 @@ def shares(recipe: Recipe) -> NDArray[np.float64]:
     return found
 
 
-def in_table(recipe: Recipe) -> tuple[NDArray[np.float64], NDArray[np.float64] | None]:
+def in_table(recipe: Recipe | OutputRecipe) -> tuple[NDArray[np.float64], NDArray[np.float64] | None]:
     """How much a weight is in its coefficient, and how much of each weight is in the intercept of values of 0.
 
     Both are sums of weights (`fitted.Model`), so unit weights tell. The second is None where there are very many.

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from dalenius._fields import Fields
 from dalenius.learning.expecting import expected_loss
 from dalenius.learning.kind import leaving_of
+from dalenius.learning.planned import OUTPUT
 from dalenius.releasing.leaving import is_paid
 from dalenius.releasing.whole_table import best_release
 
@@ -39,8 +40,9 @@ class ModelPreview:
         steps: How many steps; 0: noise is added once.
         rate: The chance of each unit to be in a step.
         batch: How many units a step has on average; None: not known before they are counted.
-        sigma: The noise's standard deviation, over the most that one unit moves a sum.
-        clip: That most, as a length.
+        sigma: The noise's standard deviation, over the most that one unit moves a sum; where it is added once, in each
+            weight; None: not known before units are counted.
+        clip: That most, as a length; None: noise is added once.
         loss: How much accuracy the noise is expected to take, as a share of rows; None: nothing tells.
         work: Seconds that it takes on the machine of bench/RESULTS.md, as far as public sizes tell.
         memory: Bytes that it takes at most, likewise; None: not known before they are counted.
@@ -66,8 +68,8 @@ class ModelPreview:
     steps: int
     rate: float
     batch: int | None
-    sigma: float
-    clip: float
+    sigma: float | None
+    clip: float | None
     loss: float | None
     work: float
     memory: int | None
@@ -89,6 +91,9 @@ class ModelPreview:
         def whole(name: str) -> int | None:
             return found.whole(name) if found.any(name) is not None else None
 
+        def number(name: str) -> float | None:
+            return found.number(name) if found.any(name) is not None else None
+
         return cls(
             found.number("epsilon"),
             found.text("table"),
@@ -105,9 +110,9 @@ class ModelPreview:
             found.whole("steps"),
             found.number("rate"),
             whole("batch"),
-            found.number("sigma"),
-            found.number("clip"),
-            found.number("loss") if found.any("loss") is not None else None,
+            number("sigma"),
+            number("clip"),
+            number("loss"),
             found.number("work"),
             whole("memory"),
             found.number("seconds"),
@@ -123,8 +128,7 @@ def preview(asker: Asker, ask: ModelAsk) -> ModelPreview:
     with asker.own_work():
         leaving = leaving_of(asker, ask)
         planned: Planned = leaving.plan
-        recipe, people = planned.recipe(leaving.epsilon), planned.population
-        task = planned.task
+        task, people = planned.task, planned.people
         return ModelPreview(
             leaving.epsilon,
             planned.table.policy.name,
@@ -136,19 +140,25 @@ def preview(asker: Asker, ask: ModelAsk) -> ModelPreview:
             planned.left_out,
             task.width,
             None if people is None else max(0, round(people.units)),
-            recipe.rows,
+            planned.rows,
             ask.held_out,
-            recipe.steps,
-            float(recipe.rate),
-            None if people is None else round(recipe.batch),
-            recipe.multiplier,
-            recipe.norm,
-            None if people is None else expected_loss(recipe),
+            *_noise(planned, leaving.epsilon),
             round(planned.seconds, 1),
-            None if people is None else planned.memory,
+            planned.memory,
             planned.times(1.0).answer,
             asker.remaining(leaving.snapshot.dataset, leaving.periods),
             is_paid(leaving, asker),
             best_release(leaving, asker),
             (*planned.notes, *asker.warnings(leaving.snapshot.dataset)),
         )
+
+
+def _noise(planned: Planned, epsilon: float) -> tuple[int, float, int | None, float | None, float | None, float | None]:
+    """Steps, rate, batch, σ, clip, and what they are expected to take of accuracy."""
+    people = planned.people
+    if planned.method == OUTPUT:
+        return 0, 1.0, None, None if people is None else planned.output_recipe(epsilon, people).sigma, None, None
+    recipe = planned.recipe(epsilon)
+    known = None if people is None else (round(recipe.batch), expected_loss(recipe))
+    batch, loss = known or (None, None)
+    return recipe.steps, float(recipe.rate), batch, recipe.multiplier, recipe.norm, loss

@@ -22,6 +22,7 @@ from dalenius.learning.gradients import whole_weights
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from dalenius.learning.output import OutputRecipe
     from dalenius.learning.recipe import Recipe
     from dalenius.learning.stored import StoredModel
     from dalenius.learning.weights import Weights
@@ -59,7 +60,7 @@ class Scored:
         }
 
     @classmethod
-    def of_mean(cls, of: str, count: int, off: float, margin: float, recipe: Recipe) -> Scored:
+    def of_mean(cls, of: str, count: int, off: float, margin: float, recipe: Recipe | OutputRecipe) -> Scored:
         """From how far rows are off on average."""
         if recipe.task.classes:
             return cls(of, count, 1 - off, None, margin)
@@ -74,7 +75,9 @@ class Scored:
         return cls(found.text("of"), found.whole("count"), one, other, found.number("margin"))
 
 
-def off_by(recipe: Recipe, weights: Weights, numbers: NDArray[np.float32], aims: NDArray[np.float64]) -> NDArray[Any]:
+def off_by(
+    recipe: Recipe | OutputRecipe, weights: Weights, numbers: NDArray[np.float32], aims: NDArray[np.float64]
+) -> NDArray[Any]:
     """How far each row is off: the same whatever rows stand beside it, since scores are exact (`whole_weights`).
 
     Args:

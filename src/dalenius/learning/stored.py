@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from dalenius._fields import Fields
 from dalenius.errors import InputError
 from dalenius.learning.fitted import Model
+from dalenius.learning.output import OutputRecipe
 from dalenius.learning.recipe import Recipe
 from dalenius.learning.weights import Weights
 
@@ -33,7 +34,7 @@ class StoredModel:
         table: What it was learned from.
         epsilon: What was charged.
         delta: What was charged besides, for what may go wrong in drawing.
-        rho: The most that was charged, as ρ.
+        rho: The most that was charged, as ρ; None: the budget is pure.
         alone: The ε of the model by itself at the budget's δ, by loss distributions: for its card, never charged.
         recipe: How it was trained.
         held_out: The share of units that it was not learned from.
@@ -46,9 +47,9 @@ class StoredModel:
     table: str
     epsilon: float
     delta: float
-    rho: float
+    rho: float | None
     alone: float | None
-    recipe: Recipe
+    recipe: Recipe | OutputRecipe
     held_out: float
     weights: Weights
     margins: NDArray[np.float64]
@@ -91,7 +92,7 @@ class StoredModel:
             raise _unreadable(f"It is not of the format {FORMAT!r}; a newer dalenius may have written it.")
         found = Fields(data, "model")
         try:
-            recipe = Recipe.of_json(found.mapping("recipe"))
+            recipe = _recipe_of(found.mapping("recipe"))
             weights = Weights.of_json(found.items("weights"))
             margins = np.array(found.items("margins"), np.float64)  # null becomes not a number
         except (KeyError, TypeError, ValueError, ZeroDivisionError):
@@ -104,7 +105,7 @@ class StoredModel:
             found.text("table"),
             found.number("epsilon"),
             found.number("delta"),
-            found.number("rho"),
+            found.number("rho") if found.any("rho") is not None else None,
             found.number("alone") if found.any("alone") is not None else None,
             recipe,
             found.number("held_out"),
@@ -125,6 +126,10 @@ class StoredModel:
         if not isinstance(data, Mapping):
             raise _unreadable("It is not an object with names.")
         return cls.of_json(data)
+
+
+def _recipe_of(data: Mapping[str, Any]) -> Recipe | OutputRecipe:
+    return OutputRecipe.of_json(data) if data.get("method") == "output" else Recipe.of_json(data)
 
 
 def _digits(margin: float) -> float | None:

@@ -43,7 +43,7 @@ def test_a_folder_has_three_files_that_come_back_as_the_same_model(
     assert again.receipt == found.receipt and again.guarantee == found.guarantee
     card = json.loads((tmp_path / "model" / "card.json").read_text())
     assert card["guarantee"] == dict(found.guarantee) and card["receipt"]["charge"]["epsilon"] == 2.0
-    assert card["training"]["steps"] == found.stored.recipe.steps and card["score"]["count"] == 50
+    assert card["training"]["steps"] == found.to_dict()["training"]["steps"] and card["score"]["count"] == 50
     assert {each["feature"] for each in card["coefficients"]} == {"intercept", *found.feature_names_}
     page = (tmp_path / "model" / "card.md").read_text()
     for words in ("ε = 2, δ = 1e-05 for each person (add-remove)", "Accuracy 0.", str(found.receipt["id"])):  # type: ignore[index]

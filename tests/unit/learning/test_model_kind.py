@@ -12,6 +12,7 @@ import pytest
 from tests.seeded_noise import seeded_noise
 from tests.unit.learning.taught import FEATURES, curator_of, some_people
 
+from dalenius.accounting.costs import zcdp
 from dalenius.curator import Curator
 from dalenius.errors import (
     BudgetError,
@@ -22,8 +23,10 @@ from dalenius.errors import (
     UnknownColumnError,
     UnknownTableError,
 )
+from dalenius.learning.folder import load_model
 from dalenius.learning.reading import read_units
 from dalenius.learning.release import TrainedModel
+from dalenius.ledger.budgets import covers
 from dalenius.ledger.verification import verify
 from dalenius.releasing.kinds import kind_of
 from dalenius.releasing.stored import read_release
@@ -212,10 +215,45 @@ def test_bad_input_is_refused_before_the_charge_without_a_look_at_rows(
 
 @pytest.mark.parametrize(("accounting", "neighbors"), [("pure", "add-remove"), ("zcdp", "substitute")])
 def test_where_sampled_noise_cannot_be_paid_for_output_is_offered(tmp_path: Path, accounting: str, neighbors: str):
-    curator = curator_of(tmp_path, some_people(50), accounting=accounting, neighbors=neighbors)
+    curator = curator_of(tmp_path, some_people(1500), accounting=accounting, neighbors=neighbors)
+    ana = curator.analyst("ana")
     with pytest.raises(InputError, match="output"):
-        curator.analyst("ana").train("people", "income", epsilon=1.0, method="sgd", **ONE)
+        ana.train("people", "income", epsilon=1.0, method="sgd", **ONE)
+    with pytest.raises(InputError, match="no steps"):
+        ana.train("people", "income", epsilon=1.0, steps=9, **ONE)
     assert charges(curator) == []
+    found = ana.train("people", "income", epsilon=8.0, held_out=0.2, **ONE)
+    (charge,) = charges(curator)
+    assert found.stored.recipe.method == "output" and charge["event"]["neighbors"] == neighbors
+    assert charge["event"]["event"]["kind"] == ("pure" if accounting == "pure" else "zcdp")
+    assert found.guarantee["kind"] == ("pure" if accounting == "pure" else "approx")
+    assert found.guarantee["delta"] == charge["delta"] == 0 or accounting == "zcdp"
+    scored = found.score(some_people(400, seed=7))
+    assert scored.accuracy is not None and scored.accuracy > 0.75
+    own = curator.ledger.budget("people").filter().price(8.0)
+    assert covers(own, found.stored.recipe.event()) or accounting == "zcdp"
+    again = TrainedModel.from_dict(found.to_dict())
+    assert again.stored.content() == found.stored.content() and ana.score_model(found, epsilon=8.0).scored.count > 200
+    files = found.save(tmp_path / "model")
+    assert ("Laplace" in files[1].read_text()) == (accounting == "pure")
+    load_model(tmp_path / "model", public_key=curator.ledger.keys.public_file)
+    verify(curator.ledger)
+
+
+@pytest.mark.parametrize("contribution", ["", "[contribution]\nrows = 1"])
+def test_noise_that_is_added_once_is_charged_what_was_typed(tmp_path: Path, contribution: str):
+    curator = curator_of(tmp_path, some_people(1500), contribution=contribution)
+    found = curator.analyst("ana").train("people", "income", epsilon=2.0, method="output", **ONE)
+    (charge,) = charges(curator)
+    recipe = found.stored.recipe
+    assert Fraction(charge["event"]["event"]["rho"]) == Fraction(charge["rho"]) and charge["delta"] == 1e-38
+    cost = zcdp(recipe.event())
+    assert cost is not None
+    assert 0.9 * charge["rho"] < cost.rho <= charge["rho"] * (1 if contribution == "" else 0.98) * (1 + 1e-12)
+    assert found.stored.counted == bool(contribution)
+    assert {each["margin"] is None for each in found.to_dict()["coefficients"]} == {False}
+    scored = found.score(some_people(400, seed=7))
+    assert scored.accuracy is not None and scored.accuracy > 0.75
 
 
 STRANGE: list[dict[str, Any]] = [

@@ -9,6 +9,7 @@ from rich.text import Text
 
 from dalenius._numbers import count_of, to_digits, to_percent
 from dalenius.app.views.synthetic import left_words, promised
+from dalenius.learning.output import OutputRecipe
 from dalenius.queries.release import shown
 
 if TYPE_CHECKING:
@@ -99,7 +100,7 @@ def trained_words(found: TrainedModel) -> str:
     """How it was trained."""
     recipe = found.stored.recipe
     people = f"about {count_of(round(recipe.people), 'unit')}"
-    if not recipe.steps:
+    if isinstance(recipe, OutputRecipe):
         return f"learned from {people}, with noise added once"
     return f"learned from {people} in {count_of(recipe.steps, 'step')}"
 
@@ -119,18 +120,19 @@ def loss_words(expected: ModelPreview) -> str:
         return f"about {to_percent(expected.loss)} of accuracy lost to noise"
     if expected.people is None:
         return "not known, since no number of units was released; they are counted for a part of the price"
-    return f"noise of σ = {to_digits(expected.sigma, 4)} clips in each sum of about {expected.batch or 0:,} units"
+    if expected.steps:
+        return f"noise of σ = {to_digits(expected.sigma or 0.0, 4)} clips in each sum of {expected.batch or 0:,} units"
+    return f"noise of σ = {to_digits(expected.sigma or 0.0, 4)} in each weight, for features from −1 to 1"
 
 
 def recipe_words(expected: ModelPreview) -> list[str]:
     """Steps, rate, noise and work."""
     people = "as many units as there are" if expected.people is None else f"about {expected.people:,} units"
-    sigma = f"noise σ = {to_digits(expected.sigma, 4)} times what one unit adds at most"
-    if expected.steps:
+    way = "noise added once"
+    if expected.steps and expected.sigma is not None:
         rate = "each with all units" if expected.rate == 1 else f"each unit in one of {1 / expected.rate:,.0f} of them"
+        sigma = f"noise σ = {to_digits(expected.sigma, 4)} times what one unit adds at most"
         way = f"{count_of(expected.steps, 'step')}, {rate}; {sigma}"
-    else:
-        way = f"noise added once; {sigma}"
     rows = f"at most {count_of(expected.rows_per_unit, 'row')} of each"
     held = f", {to_percent(expected.held_out)} of all held out" if expected.held_out else ""
     return [f"Method {expected.method}: {way}.", f"From {people}{held}, {rows}. Work: {work_words(expected)}."]
