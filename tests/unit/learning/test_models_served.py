@@ -8,11 +8,13 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from tests.serving import serving
+from tests.serving import serving, start
 from tests.unit.learning.taught import curator_of, some_people
+from tests.unit.learning.test_model_kind import charges
 
 from dalenius import connect
 from dalenius.app.http.reference import OBJECTS
+from dalenius.releasing.keeping import FOLDER
 
 ASKED: dict[str, Any] = {"features": ["age", "region"], "held_out": 0.2, "rows_per_unit": 1}
 
@@ -78,3 +80,27 @@ def test_steps_are_told_to_those_alone_whom_the_owner_trusts(tmp_path: Path):
                 told[who] = [each["steps"] for each in states if "steps" in each]
     assert told["bob"] == [] and told["ana"]
     assert all(of == 600 and 0 <= done <= 600 for done, of in told["ana"]) and told["ana"] == sorted(told["ana"])
+
+
+def test_a_training_goes_on_in_the_next_server_after_a_crash(tmp_path: Path):
+    curator = curator_of(tmp_path, some_people(400))
+    home, more = tmp_path / "home", {"config": "wait = 0.01\nrate = 100000\nburst = 100000"}
+    body = {"table": "people", "target": "income", "epsilon": 1.0, "steps": 8000, "rows_per_unit": 1}
+    server = start(home, **more)
+    token = server.token("analyst", "ana", trusted=True)
+    with closing(server.client(token)) as client:
+        job = client.post("/v1/models", body).json["id"]
+        while not (home / FOLDER).is_dir() or not list((home / FOLDER).iterdir()):
+            time.sleep(0.02)
+        reached = client.get(f"/v1/jobs/{job}").json
+    server.kill()
+    assert reached["state"] == "running" and "steps" in reached
+    first = None
+    with serving(home, **more) as server, closing(server.client(token)) as client:
+        while (state := client.get(f"/v1/jobs/{job}").json)["state"] == "running":
+            first = first or state.get("steps")
+            time.sleep(0.02)
+        assert state["state"] == "done", state
+        assert first is not None and first[0] >= 160  # not from the beginning
+        assert client.post("/v1/models", body).json["free"]
+    assert len(charges(curator)) == 1
