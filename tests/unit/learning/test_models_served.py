@@ -84,7 +84,8 @@ def test_steps_are_told_to_those_alone_whom_the_owner_trusts(tmp_path: Path):
 
 def test_a_training_goes_on_in_the_next_server_after_a_crash(tmp_path: Path):
     curator = curator_of(tmp_path, some_people(400))
-    home, more = tmp_path / "home", {"config": "wait = 0.01\nrate = 100000\nburst = 100000"}
+    home: Path = tmp_path / "home"
+    more: dict[str, Any] = {"config": "wait = 0.01\nrate = 100000\nburst = 100000"}
     body = {"table": "people", "target": "income", "epsilon": 1.0, "steps": 8000, "rows_per_unit": 1}
     server = start(home, **more)
     token = server.token("analyst", "ana", trusted=True)
