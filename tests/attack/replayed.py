@@ -36,10 +36,10 @@ from dalenius.mechanisms.discrete_gaussian import DiscreteGaussian
 from dalenius.mechanisms.exponential import Exponential
 from dalenius.mechanisms.key_selection import WEIGHT, KeySelection
 from dalenius.releasing.leaving import Look
-from dalenius.synthesis import kind
 from dalenius.synthesis.kind import Planned
 from dalenius.synthesis.methods import METHODS
 from dalenius.synthesis.request import SynthesisAsk
+from dalenius.synthesis.rows import read_rows
 from dalenius.synthesis.seeking import key_places
 
 HEAVY, THOUSAND = 0.3, 1000  # the share of victims with so many rows that are all the same
@@ -111,15 +111,15 @@ def _listening(own: Transcript, first: Transcript | None) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         for each in (DiscreteGaussian, Exponential, KeySelection):
             patch.setattr(each, "release", _released(each.release, own, first))
-        read, fresh = kind.read_rows, np.random.default_rng
+        fresh = np.random.default_rng
 
         def noted(*parts: Any) -> Any:
-            codes, weights = read(*parts)
+            codes, weights = read_rows(*parts)
             for row, weight in zip(np.ascontiguousarray(codes.T), weights.tolist(), strict=True):
                 own.rows[row.tobytes()] += weight
             return codes, weights
 
-        patch.setattr(kind, "read_rows", noted)
+        patch.setattr("dalenius.synthesis.kind.read_rows", noted)
         # what is drawn for the fit is no noise: the same on both sides
         patch.setattr(np.random, "default_rng", lambda seed=SEED: fresh(seed))
         yield
@@ -146,7 +146,7 @@ def _released(release: Any, own: Transcript, first: Transcript | None) -> Any:
 
 def draw(number: int) -> tuple[NeighbouringData, Random]:
     """A table and its neighbour; some victims have a thousand rows that are all the same."""
-    random = Random(f"synthetic {SEED} {number}")  # noqa: S311
+    random = Random(f"synthetic {SEED} {number}")
     made = draw_table_rows(random, draw_table(random, random.choice(FORMS)))
     while made.schema.first.budget.accounting is Accounting.PURE:  # is refused, as another test says
         made = draw_table_rows(random, draw_table(random, made.schema.form))
@@ -205,7 +205,7 @@ def check(made: NeighbouringData, planned: Planned, random: Random, folder: Path
     def fit(rows: TableRows, own: Transcript, before: Transcript | None) -> None:
         name = "first" if before is None else "second"
         engine = open_data(made.schema, rows, folder / name, publics, DuckDBPool()).of(planned.table)
-        look = Look(_Engine(engine, own, before), planned.ask.epsilon, delta, SALT, SECONDS)  # type: ignore[arg-type]
+        look = Look(_Engine(engine, own, before), planned.ask.epsilon, delta, SALT, SECONDS)
         with _listening(own, before), seeded_noise(random.getrandbits(32)):
             own.content = planned.fitted(look, rho, delta).content()
 

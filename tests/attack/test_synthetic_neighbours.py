@@ -12,11 +12,13 @@ import pytest
 from tests.attack.replayed import run
 
 from dalenius.accounting.neighbors import Neighbors
-from dalenius.synthesis import rows, unit_counts
+from dalenius.measuring.measures import change_within
+from dalenius.mechanisms.discrete_gaussian import widened
 from dalenius.synthesis.fitting import Remembering
 from dalenius.synthesis.measurer import Measured
 from dalenius.synthesis.rows import Limit, UnitMeasurer
 from dalenius.synthesis.scores import Distance
+from dalenius.synthesis.unit_counts import count_units
 
 CASES, NEAR = 2_000, 30
 
@@ -43,8 +45,7 @@ def clipping_by_half(patch):
 
 
 def noise_of_half_the_variance(patch):
-    widened = rows.widened
-    patch.setattr(rows, "widened", lambda variance: widened(variance / 2))
+    patch.setattr("dalenius.synthesis.rows.widened", lambda variance: widened(variance / 2))
 
 
 def noise_of_one_row_where_units_have_many(patch):
@@ -52,10 +53,10 @@ def noise_of_one_row_where_units_have_many(patch):
 
 
 def a_substitution_that_counts_as_one(patch):
-    change = rows.change_within
-    patch.setattr(
-        rows, "change_within", lambda length, norm, _, **more: change(length, norm, Neighbors.ADD_REMOVE, **more)
-    )
+    def change(length, norm, _, **more):
+        return change_within(length, norm, Neighbors.ADD_REMOVE, **more)
+
+    patch.setattr("dalenius.synthesis.rows.change_within", change)
 
 
 def scores_of_twice_their_sensitivity(patch):
@@ -74,19 +75,16 @@ def counts_that_are_never_above_the_number_of_rows(patch):
 
     def capped(measurer, asked):
         most = int(measurer._weights.sum()) / measurer.limit.whole
-        return [
-            Measured(each.view, np.minimum(each.values, most), each.variance) for each in measure(measurer, asked)
-        ]
+        return [Measured(each.view, np.minimum(each.values, most), each.variance) for each in measure(measurer, asked)]
 
     patch.setattr(Remembering, "measure", capped)
 
 
 def units_that_are_counted_by_their_rows(patch):
     """A unit of n rows stands n times in the table of units."""
-    count = unit_counts.count_units
 
     def counted(held, habits, neighbors, rho):
-        return count(np.repeat(held, held), np.repeat(habits, held, axis=1), neighbors, Fraction(rho))
+        return count_units(np.repeat(held, held), np.repeat(habits, held, axis=1), neighbors, Fraction(rho))
 
     patch.setattr("dalenius.synthesis.kind.count_units", counted)
 

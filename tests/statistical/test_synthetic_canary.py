@@ -129,7 +129,10 @@ def noise_of_one_row_where_units_have_many(patch):
     patch.setattr(Limit, "of_table", property(lambda limit: limit.whole**2))
 
 
-@pytest.mark.parametrize("plant", [no_clipping, noise_of_one_row_where_units_have_many], ids=lambda plant: plant.__name__)
+PLANTED = [no_clipping, noise_of_one_row_where_units_have_many]
+
+
+@pytest.mark.parametrize("plant", PLANTED, ids=lambda plant: plant.__name__)
 def test_a_planted_bug_shows(plant, monkeypatch, sides):
     plant(monkeypatch)
     found = audit(sides, SAMPLES)

@@ -42,9 +42,7 @@ class Noting(InMemory):
 def people(name):
     """The root and its brothers. Where each column is drawn by itself, the root decides about nothing."""
     chance, law = np.random.default_rng(24), np.full_like(LAW, 1 / VALUES) if name == "histogram" else LAW
-    brothers = [
-        np.concatenate([chance.choice(VALUES, ROWS // 2, p=each) for each in law]) for _ in range(BROTHERS)
-    ]
+    brothers = [np.concatenate([chance.choice(VALUES, ROWS // 2, p=each) for each in law]) for _ in range(BROTHERS)]
     return np.column_stack([np.repeat([0, 1], ROWS // 2), *brothers]).astype(np.int32), law
 
 
