@@ -99,7 +99,8 @@ class Modelled:
         places = {_key(key): at for at, key in enumerate(self.keys or ())}
         # A value that is among no keys goes with the rest; without one no cleaned value is, and it counts as absent.
         other = len(places) if self.rest else 0 if self.keys == (REST,) else self.column.size - 1
-        found = np.fromiter((places.get(each, other) for each in values.tolist()), np.int32, len(values))
+        distinct, at = _distinct(values)
+        found = np.fromiter((places.get(each, other) for each in distinct), np.int32, len(distinct))[at]
         found[absent] = self.column.size - 1
         return found
 
@@ -172,6 +173,17 @@ class Modelled:
         grid = Grid(kind, low, high, Fraction(data["step"]) if "step" in data else None)
         classes = None if data["classes"] is None else Classes.of_json(data["classes"])
         return cls(data["name"], kind, data["absent"], ordered=True, grid=grid, classes=classes)
+
+
+def _distinct(values: NDArray[Any]) -> tuple[list[Any], NDArray[np.integer[Any]]]:
+    """The different values, and which of them each is: that is found faster than what each one means."""
+    if values.dtype != object:
+        found, at = np.unique(values, return_inverse=True)
+        return found.tolist(), at
+    import pyarrow as pa
+
+    encoded = pa.array(values, pa.string()).dictionary_encode()
+    return encoded.dictionary.to_pylist(), encoded.indices.to_numpy()
 
 
 def _key(key: Any) -> Any:
