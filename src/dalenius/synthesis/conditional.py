@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from dalenius.synthesis.policy_domain import PolicyDomain
 
 LEAST = 1e-9  # of the mass: below that a condition holds for nothing that a model could know of
-TRIES, FIRST_TRIES = 500, 1_000_000  # rows that are drawn for each that is wanted, at most; and besides
+TRIES, FIRST_TRIES = 20, 5_000_000  # rows that are drawn for each that is wanted, at most; and besides
 BATCH = 500_000  # rows at a time
 PILOT = 50_000  # rows by which it is told how often a condition holds
 
