@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from dalenius.errors import InputError
 from dalenius.synthesis.allowed import ABSENT, drawn_places, fraction
-from dalenius.synthesis.conditioned import conditioned
+from dalenius.synthesis.conditioned import conditioned, settled
 from dalenius.synthesis.meaning import Drawn, Masks, Meaning, Sets
 from dalenius.synthesis.rounding import systematic
 from dalenius.tables.conditions import ALWAYS, Condition
@@ -80,7 +80,8 @@ class Conditional:
                 why="What must hold contradicts itself, or the values that the policy declares.",
                 fix="Correct the condition, or see 'dalenius tables' for the values of each column.",
             )
-        models = [(sets, *conditioned(self.model, self._evidence(sets))) for sets in self.meaning.alternatives]
+        model = settled(self.model)
+        models = [(sets, *conditioned(model, self._evidence(sets))) for sets in self.meaning.alternatives]
         found = [_Alternative(sets, model, mass) for sets, model, mass in models if mass >= LEAST]
         if not found:
             raise _nothing()

@@ -18,21 +18,27 @@ from dalenius.synthesis.models.pool import Pool
 from dalenius.synthesis.sampling import Step, normalised
 
 Evidence = Sequence[NDArray[np.float64] | None]  # of each column, what its codes count; None: all 1
-TRIED = 1_000_000  # rows that are drawn of a network, so that those are among them that are wanted
+TRIED = 500_000  # rows that are drawn of a network, so that those are among them that are wanted
 
 
-def conditioned(model: Model, evidence: Evidence) -> tuple[Model, float]:
+def settled(model: Model) -> TreeModel | PoolModel:
+    """A model that can be conditioned: a tree or a pool as it is; of a network so many rows, which are a pool then."""
+    if isinstance(model, TreeModel | PoolModel):
+        return model
+    if isinstance(model, IndependentModel):
+        return model.as_tree
+    return PoolModel(model.rows, Pool(model.sample(TRIED, np.random.default_rng(1)), model.rows))
+
+
+def conditioned(model: TreeModel | PoolModel, evidence: Evidence) -> tuple[Model, float]:
     """The model given the evidence, and the evidence's mean under the model: of a condition, its chance.
 
-    Exact for independent columns and trees, by messages from the leaves to the root (Pearl, 1982); exact for pools,
-    whose rows are weighed by it. Of a network so many rows are drawn, which then are a pool.
+    Exact for trees, by messages from the leaves to the root (Pearl, 1982), and for pools, whose rows are weighed by it.
     """
-    if isinstance(model, IndependentModel):
-        model = model.as_tree
     if isinstance(model, TreeModel):
         steps, mass = _given(model.steps, evidence)
         return TreeModel(model.rows, steps), mass
-    pool = model.pool if isinstance(model, PoolModel) else Pool(model.sample(TRIED, np.random.default_rng(1)), 1.0)
+    pool = model.pool
     weights = pool.weights.copy()
     for codes, counts in zip(pool.columns, evidence, strict=True):
         if counts is not None:
