@@ -8,7 +8,8 @@ of every column gets a factor θ, and rows count by the product of their factors
 itself is as it was in the model. That is the distribution nearest to the model, in relative entropy, among those that
 keep to the rules and have the model's single columns (Csiszár, 1975); it is found by iterative proportional fitting.
 
-*Columns that follow.* Which country goes with a city is what goes with it most often in the model. Rows get that.
+*Columns that follow.* Which country goes with a city the policy says, or else it is what goes with it most often in
+the model. Rows get that.
 
 *Known totals.* A column's shares are those of the totals instead of the model's, in the same fitting.
 """
@@ -131,6 +132,11 @@ def _follows(facts: Facts, domain: PolicyDomain, codes: Codes) -> dict[int, tupl
             goes = table.argmax(axis=1).astype(np.int32)
             goes[table.sum(axis=1) == 0] = -1
             goes[other.known :] = -1  # of absent values and the rest of keys nothing follows
+            labels = [
+                [label_of(key) for key in each.keys or ()] for each in (domain.columns[place], domain.columns[at])
+            ]
+            for label, value in facts.values.get(name, {}).items():
+                goes[labels[0].index(label)] = labels[1].index(value)
             found[at] = place, goes
     return found
 

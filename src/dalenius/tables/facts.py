@@ -14,6 +14,7 @@ from dalenius.tables.sections import PolicySection, type_name
 _PLACE = "synthetic"
 _RULES_FIX = 'Write rules = ["discharged >= admitted"].'
 _FOLLOWS_FIX = 'Write follows = { country = "city" }: of each city there is one country.'
+_VALUES_FIX = 'Write country = { column = "city", values = { Bern = "CH", Wien = "AT" } }.'
 _TOTALS_FIX = "Write totals = { region = { north = 1200, south = 800 } }, in numbers of rows."
 _MOST, _MOST_RULES = 10**12, 100
 
@@ -24,9 +25,10 @@ def read_facts(top: PolicySection, columns: Mapping[str, Column]) -> Facts:
         return Facts()
     section = PolicySection(top.values[_PLACE], _PLACE, ("rules", "follows", "totals"))
     rules = _rules(section, columns)
-    follows, totals = _follows(section, columns), _totals(section, columns)
+    follows, values = _follows(section, columns)
+    totals = _totals(section, columns)
     _check_sums(totals, columns)
-    return Facts(rules, follows, totals)
+    return Facts(rules, follows, values, totals)
 
 
 # --- rules
@@ -75,22 +77,57 @@ def _compare(atom: Columns, values: Mapping[str, int]) -> bool:
 # --- columns that follow from others
 
 
-def _follows(section: PolicySection, columns: Mapping[str, Column]) -> dict[str, str]:
-    given = section.values.get("follows", {})
-    place = section.at("follows")
-    if not isinstance(given, Mapping) or not all(isinstance(each, str) for each in given.values()):
+def _follows(section: PolicySection, columns: Mapping[str, Column]) -> tuple[dict[str, str], dict[str, dict[str, str]]]:
+    """Of each such column the one that it follows from, and which values go with which."""
+    given, place = section.values.get("follows", {}), section.at("follows")
+    if not isinstance(given, Mapping):
         raise invalid(place, "this must name a column for a column.", why=_why(), fix=_FOLLOWS_FIX)
-    for name, of in given.items():
-        for each in (name, of):
-            _check_keyed(place, each, columns)
-        if of in given or name == of:
+    follows, values = dict[str, str](), dict[str, dict[str, str]]()
+    for name, each in given.items():
+        of = each
+        if isinstance(each, Mapping):
+            inner = PolicySection(each, f"{place}.{name}", ("column", "values"))
+            values[name] = inner.need("values", _VALUES_FIX)
+            of = inner.string("column", fix=_VALUES_FIX)
+        if not isinstance(of, str):
+            raise invalid(place, "this must name a column for a column.", why=_why(), fix=_FOLLOWS_FIX)
+        follows[name] = of
+    for name, of in follows.items():
+        of_keys, keys = (_labels(_check_keyed(place, each, columns)) for each in (of, name))
+        if of in follows or name == of:
             raise invalid(
                 f"{place}.{name}",
                 f"{of!r} follows from another column itself.",
                 why="What a column follows from must stand by itself.",
                 fix=f"Let {name!r} follow from the first of them.",
             )
-    return dict(given)
+        if name in values:
+            _check_values(f"{place}.{name}.values", values[name], of_keys, keys)
+    return follows, values
+
+
+def _labels(column: Column) -> list[str] | None:
+    """The labels of its declared keys."""
+    return None if column.public_keys is None else [label_of(key) for key in column.public_keys]
+
+
+def _check_values(place: str, values: object, of_keys: list[str] | None, keys: list[str] | None) -> None:
+    if not isinstance(values, Mapping) or not all(isinstance(each, str) for each in values.values()):
+        raise invalid(place, "this must name a value for a value.", why=_why(), fix=_VALUES_FIX)
+    if of_keys is None or keys is None:
+        raise invalid(
+            place, "the keys are not declared.", why="Values are known of columns with keys.", fix=_VALUES_FIX
+        )
+    for label, goes in values.items():
+        for each, known in ((label, of_keys), (goes, keys)):
+            if each not in known:
+                meant = nearest(each, known)
+                raise invalid(
+                    place,
+                    f"{each!r} is none of the keys.",
+                    why="No row can have it.",
+                    fix=f"Did you mean {meant!r}?" if meant else f"Take some of {', '.join(known[:20])}.",
+                )
 
 
 def _check_keyed(place: str, name: str, columns: Mapping[str, Column]) -> Column:

@@ -174,11 +174,13 @@ class Facts:
     Attributes:
         rules: Conditions (`conditions`) that are false for no row.
         follows: Of a column the one that it follows from: one value of that, one value of this.
+        values: Of such a column which value goes with which, by their labels, as far as that is known.
         totals: Of a column how many rows have each of some values, by their labels.
     """
 
     rules: tuple[str, ...] = ()
     follows: Mapping[str, str] = field(default_factory=dict)
+    values: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     totals: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
 
     def __bool__(self) -> bool:
@@ -186,14 +188,21 @@ class Facts:
 
     def to_json(self) -> dict[str, Any]:
         """As a policy has it; what it leaves out is left out."""
-        found = {"rules": list(self.rules), "follows": dict(self.follows)}
+        follows = {
+            name: {"column": of, "values": dict(self.values[name])} if name in self.values else of
+            for name, of in self.follows.items()
+        }
+        found: dict[str, Any] = {"rules": list(self.rules), "follows": follows}
         found |= {"totals": {name: dict(each) for name, each in self.totals.items()}}
         return {name: each for name, each in found.items() if each}
 
     @classmethod
     def of_json(cls, data: Mapping[str, Any]) -> Facts:
         """As `to_json` wrote it."""
-        return cls(tuple(data.get("rules", ())), dict(data.get("follows", {})), dict(data.get("totals", {})))
+        follows: Mapping[str, Any] = data.get("follows", {})
+        values = {name: each["values"] for name, each in follows.items() if isinstance(each, Mapping)}
+        of = {name: each["column"] if name in values else each for name, each in follows.items()}
+        return cls(tuple(data.get("rules", ())), of, values, dict(data.get("totals", {})))
 
 
 def label_of(key: Value) -> str:
