@@ -29,11 +29,14 @@ def named(randomiser: Randomiser) -> str:
 
 
 def publics(randomiser: Randomiser, values: list[Any]) -> list[bytes]:
-    """Public parts of some reports; one empty one where there is none."""
+    """Public parts of some reports; one empty one where there is none.
+
+    A key may be a single bit, under one of whose values nothing is told: all draws are that one with chance 2^−128.
+    """
     if not randomiser.public_bytes:
         return [b""]
-    drawn = randomiser.encode(values[:1] * 8)
-    return sorted({row.tobytes() for row in drawn[:, : randomiser.public_bytes]})
+    drawn = randomiser.encode(values[:1] * 128)
+    return list(dict.fromkeys(row.tobytes() for row in drawn[:, : randomiser.public_bytes]))[:8]
 
 
 def prove_ratio(randomiser: Randomiser, values: list[Any]) -> None:

@@ -57,7 +57,7 @@ def tight(epsilon: float, delta: float) -> Tight:
 
     >>> found = tight(3.0, 5e-7)
     >>> float(found.order), round(float(found.rho), 6)
-    (8.829058647155762, 0.185003)
+    (9.356428146362305, 0.17575)
     """
     with localcontext(_NEAR):
         target, log_inverse = Decimal(epsilon), -Decimal(delta).ln()

@@ -141,7 +141,7 @@ def matched_rows(wanted: NDArray[np.int64], spare: NDArray[np.int64], rng: np.ra
     """For each that is wanted the place of a spare row with the same profile, each once; else of what is left.
 
     >>> matched_rows(np.array([5, 5, 7]), np.array([7, 5, 5, 9]), np.random.default_rng(0)).tolist()
-    [1, 2, 0]
+    [2, 1, 0]
     """
     found = np.full(len(wanted), -1, np.int64)
     first, second = (np.lexsort((rng.random(len(each)), each)) for each in (wanted, spare))

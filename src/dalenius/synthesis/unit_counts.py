@@ -51,7 +51,7 @@ def size_classes(most: int) -> Classes:
     """Classes of numbers of rows, less one: up to 12 each, then four for each doubling.
 
     >>> size_classes(20).runs[-3:]
-    ((11, 11), (12, 13), (14, 19))
+    ((12, 13), (14, 16), (17, 19))
     """
     firsts, first = list(range(12)), 12.0
     while first < most:

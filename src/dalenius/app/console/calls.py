@@ -116,8 +116,11 @@ async def _obtain(session: Session, route: str, kind: str, asked: Mapping[str, A
         service = session.service
         job = service.obtain(token, wanted)
         try:
-            while not await job.wait(1.0):
-                waiting(job.to_dict()["seconds_left"])
+            pause = 0.2  # until it is known how long: then once a second is enough
+            while not await job.wait(pause):
+                left = job.to_dict()["seconds_left"]
+                waiting(left)
+                pause = 0.2 if left is None else 1.0
         finally:
             service.jobs.forget(job)  # which counts as open until its end
         await service.run(session.check)  # who signed out meanwhile is not shown it
