@@ -33,8 +33,10 @@ if TYPE_CHECKING:
     from dalenius.synthesis.policy_domain import PolicyDomain
 
 LEAST = 1e-9  # of the mass: below that a condition holds for nothing that a model could know of
-TRIES, FIRST_TRIES = 20, 5_000_000  # rows that are drawn for each that is wanted, at most; and besides
+TRIES, FIRST_TRIES = 10, 2_000_000  # rows that are drawn for each that is wanted, at most; and besides
+FEW = 100  # rows: where fewer are found in all tries, there are none
 BATCH = 500_000  # rows at a time
+SPARE = 4  # rows that are drawn for each that is taken, where rows weigh differently
 PILOT = 50_000  # rows by which it is told how often a condition holds
 
 
@@ -55,7 +57,8 @@ class Conditional:
         model: Of rows.
         domain: What its codes mean.
         condition: What holds for all rows that are drawn.
-        counts: What each code of each column counts besides (`known_facts`); none: all the same.
+        counts: What each code of each column counts besides (`known_facts`), as evidence; none: all the same.
+        factors: The same, by which rows that are drawn are weighed: as evidence it might leave few that are kept.
         follows: Of a column (by its place) the one that it follows from, and the code that goes with each of its
             codes; −1: none does.
     """
@@ -64,6 +67,7 @@ class Conditional:
     domain: PolicyDomain
     condition: Condition = ALWAYS
     counts: Evidence = ()
+    factors: Evidence = ()
     follows: Mapping[int, tuple[int, NDArray[np.int32]]] = field(default_factory=dict)
 
     @cached_property
@@ -107,15 +111,52 @@ class Conditional:
         What codes count is the same for two conditions, so that their masses compare.
         """
         rng = np.random.default_rng(1)
-        kept = np.mean(self._kept(self._proposed(PILOT, rng), rng))
+        some = self._proposed(PILOT, rng)
+        kept = np.mean(self._kept(some, rng) * self._weights(some))
         return float(kept) * sum(each.mass for each in self._alternatives)
 
     def rows(self, wanted: int, rng: np.random.Generator) -> Drawn:
         """So many rows for which the condition holds."""
+        if not self.factors or not wanted:
+            return self._tried(wanted, rng)
+        sizes = [min(BATCH // SPARE, wanted - at) for at in range(0, wanted, BATCH // SPARE)]
+        return Drawn.together([self._weighed(each, rng) for each in sizes])
+
+    def _weighed(self, wanted: int, rng: np.random.Generator) -> Drawn:
+        """Rows taken in proportion to what they weigh; one that is taken again gets other values of its classes."""
+        spare = self._tried(SPARE * wanted, rng)
+        often = systematic(self._weights(spare), wanted, rng)
+        taken = np.repeat(np.arange(len(spare)), often)
+        again = np.concatenate([[False], taken[1:] == taken[:-1]])
+        found = self._again(spare.at(taken), again, rng)
+        return found.at(rng.permutation(wanted))
+
+    def _again(self, rows: Drawn, which: Masks, rng: np.random.Generator) -> Drawn:
+        """Some of the rows with other values of their classes, where the condition holds for these too."""
+        places = [drawn_places(each, rows.codes[which, at], None, rng) for at, each in enumerate(self.domain.columns)]
+        other = Drawn(rows.codes[which], np.stack(places, axis=1))
+        holds = self.meaning.holds(other)
+        rows.places[np.flatnonzero(which)[holds]] = other.places[holds]
+        return rows
+
+    def _weights(self, rows: Drawn) -> NDArray[np.float64]:
+        found = np.ones(len(rows))
+        for at, each in enumerate(self.factors):
+            if each is not None:
+                found *= each[rows.codes[:, at]]
+        return found
+
+    def _tried(self, wanted: int, rng: np.random.Generator) -> Drawn:
+        """So many rows for which the condition holds; where few of many are so, these stand more than once."""
         parts, tried, kept = list[Drawn](), 0, 0
         while kept < wanted or not parts:
             if tried >= FIRST_TRIES + TRIES * wanted:
-                raise _nothing(f"Of {tried:,} rows that were tried, {kept:,} were so.")
+                if kept < FEW:
+                    raise _nothing(f"Of {tried:,} rows that were tried, {kept:,} were so.")
+                found = Drawn.together(parts)
+                taken = np.sort(rng.integers(0, kept, wanted))
+                again = np.concatenate([[False], taken[1:] == taken[:-1]])
+                return self._again(found.at(taken), again, rng).at(rng.permutation(wanted))
             lacking = wanted - kept
             # the first time no more than are wanted: where every row is kept, none is left over
             some = self._proposed(min(BATCH, lacking if not tried else _more(lacking, kept, tried)), rng)

@@ -7,7 +7,7 @@ dealt to units. A unit of n rows has as many of these as such units have in a ta
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -67,8 +67,7 @@ class Drawing:
         all_rows = self._kept.conditional
         if self.where is None:
             return all_rows
-        both = Every((all_rows.condition, self.condition))
-        return Conditional(all_rows.model, all_rows.domain, both, all_rows.counts, all_rows.follows)
+        return replace(all_rows, condition=Every((all_rows.condition, self.condition)))
 
     @cached_property
     def chance(self) -> float:

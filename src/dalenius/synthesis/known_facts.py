@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 FITTED_ON = 100_000  # rows
 ROUNDS = 30
 SEEN = 20  # rows: the share of a value of fewer is not brought to anything
-FARTHEST = 100.0  # that a factor is from 1, so that what rules nearly exclude takes over nothing
+FARTHEST = 30.0  # that a factor is from 1: what rules nearly exclude takes nothing over
 
 Floats = NDArray[np.float64]
 
@@ -68,7 +68,7 @@ def kept(stored: StoredModel, facts: Facts) -> Kept:
     domain, chance = stored.domain, np.random.default_rng(1)
     codes = stored.model.sample(FITTED_ON, chance) if facts else np.zeros((0, len(domain.columns)), np.int32)
     follows = _follows(facts, domain, codes)
-    plain = Conditional(stored.model, domain, rules_of(facts, domain), (), follows)
+    plain = Conditional(stored.model, domain, rules_of(facts, domain), follows=follows)
     totals = _totals(facts, domain, codes, stored.rows)
     if not facts.rules and not follows and not totals:
         return Kept(plain, {})
@@ -76,6 +76,8 @@ def kept(stored: StoredModel, facts: Facts) -> Kept:
     places = range(len(domain.columns)) if facts.rules or follows else sorted(totals)
     wanted = {at: totals[at] if at in totals else _counted(codes[:, at], domain.columns[at]) for at in places}
     counts = _fitted(given, domain, wanted, totals)
+    factors = [None if at in totals else each for at, each in enumerate(counts)]
+    counts = [each if at in totals else None for at, each in enumerate(counts)]
     for at, (of, goes) in follows.items():
         # What counts for a country counts for its cities.
         factor = counts[at]
@@ -83,7 +85,8 @@ def kept(stored: StoredModel, facts: Facts) -> Kept:
             own = np.where(goes >= 0, factor[goes], 1.0)
             before = counts[of]
             counts[of], counts[at] = own if before is None else before * own, None
-    return Kept(Conditional(stored.model, domain, plain.condition, counts, follows), totals)
+    weighed = factors if any(each is not None for each in factors) else ()
+    return Kept(Conditional(stored.model, domain, plain.condition, counts, weighed, follows), totals)
 
 
 # --- rules
