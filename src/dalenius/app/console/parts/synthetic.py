@@ -12,7 +12,7 @@ from nicegui import ui
 
 from dalenius._numbers import count_of
 from dalenius.app.console.charts import shares
-from dalenius.app.console.frame import attempt, busy, card, heading
+from dalenius.app.console.frame import attempt, busy, card, heading, on_a_page
 from dalenius.app.console.parts.worth import Worth
 from dalenius.app.views.synthetic import limit_words, promised
 from dalenius.queries.release import shown
@@ -49,7 +49,7 @@ def show_synthetic(session: Session, found: SyntheticTable) -> None:
         _rows(found)
         for line in (f"{promised(found.guarantee)}: of all rows together, however many are drawn.", limit_words(found)):
             ui.label(line).classes("d-muted text-caption")
-        for note in found.notes:
+        for note in filter(None, map(on_a_page, found.notes)):
             ui.label(shown(note, 2000)).classes("d-warn text-caption")
     Worth(session, found).build()
 
@@ -121,9 +121,7 @@ def _take(session: Session, found: SyntheticTable) -> None:
         show = ui.button("Show such rows", icon="filter_alt").props("flat no-caps")
         words = "Drawn as the model has them given that. Downloads have only such rows, too."
         ui.label(words).classes("d-muted text-caption")
-    place = ui.column().classes("w-full gap-1").props("aria-live=polite")
-    where.on("keydown.enter", lambda: taking.look(where.value, place))
-    show.on_click(lambda: taking.look(where.value, place))
+    place = ui.column().classes("w-full gap-1").props("role=status")
     with counted:
         most = min(MOST_ROWS, max(1, found.rows))
         count = ui.number("Rows", value=most, min=1, max=MOST_ROWS, step=1, precision=0).props("outlined dense")
@@ -132,6 +130,14 @@ def _take(session: Session, found: SyntheticTable) -> None:
             button = ui.button(words, icon="download").props(f'outline no-caps aria-label="Download {words}"')
             button.on_click(lambda form=form, button=button: taking.download(count.value, form, button, where.value))
         ui.label(f"Rows are free, {MOST_ROWS:,} at a time here.").classes("d-muted text-caption")
+
+    async def look() -> None:
+        """As many are taken from then on as there are, unless the reader says otherwise."""
+        number = await taking.look(where.value, place)
+        if number:
+            count.set_value(min(MOST_ROWS, number))
+
+    show.on_click(look)
 
 
 @dataclass(frozen=True)
@@ -143,8 +149,8 @@ class _Taking:
     table: str
     columns: tuple[str, ...]
 
-    async def look(self, where: str | None, place: ui.column) -> None:
-        """A few rows for which the condition holds, and how many there are by the model."""
+    async def look(self, where: str | None, place: ui.column) -> int | None:
+        """A few rows for which the condition holds, and how many there are by the model; None: it did not work."""
         wanted = (where or "").strip() or None
 
         def work() -> tuple[int, pa.Table]:
@@ -154,12 +160,13 @@ class _Taking:
         busy(place, "Drawing rows…")
         made = await attempt(self.session, ROUTE, work, place)
         if made is None:
-            return
+            return None
         place.clear()
         number, drawn = made
         with place:
             ui.label(f"About {count_of(number, 'row')} of the table, by the model.").classes("text-weight-medium")
             rows_table(self.columns, drawn)
+        return number
 
     async def download(self, rows: object, form: str, button: ui.button, where: str | None = None) -> None:
         """Draws rows from the model as it is stored: nothing is charged, whatever became of the table meanwhile."""
