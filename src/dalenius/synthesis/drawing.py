@@ -120,7 +120,7 @@ class Drawing:
 
         Rows that count as much as their totals want are taken by systematic sampling, in the order of that column.
         """
-        spare = self._given.rows(SPARE * wanted, rng)
+        spare = self._completed(self._given.rows(SPARE * wanted, rng), rng)
         weights = np.ones(len(spare))
         totals = self._kept.totals
         first = min(totals, key=lambda at: len(totals[at]))
@@ -132,6 +132,19 @@ class Drawing:
         order = order[np.argsort(spare.codes[order, first], kind="stable")]
         taken = np.repeat(order, systematic(weights[order], wanted, rng)) if wanted else order[:0]
         return spare.at(rng.permutation(taken))
+
+    def _completed(self, rows: Drawn, rng: np.random.Generator) -> Drawn:
+        """With values that are known to be there and that noise left no row: some rows get them, where rules allow."""
+        for at, numbers in self._kept.totals.items():
+            has = np.bincount(rows.codes[:, at], minlength=len(numbers))
+            for code in np.flatnonzero((numbers > 0) & (has == 0)):
+                which = rng.permutation(len(rows))[: math.ceil(len(rows) * numbers[code] / numbers.sum())]
+                some = rows.at(which)
+                some.codes[:, at] = some.places[:, at] = code
+                self._given.follow(some)
+                holds = self._given.meaning.holds(some)
+                rows.codes[which[holds]], rows.places[which[holds]] = some.codes[holds], some.places[holds]
+        return rows
 
     # --- whose rows they are
 

@@ -11,6 +11,8 @@ keep to the rules and have the model's single columns (Csiszár, 1975); it is fo
 *Columns that follow.* Which country goes with a city the policy says, or else it is what goes with it most often in
 the model. Rows get that.
 
+Where noise has left a model that has no row that keeps to the rules, all values are alike: such a model says nothing.
+
 *Known totals.* A column's shares are those of the totals instead of the model's, in the same fitting.
 """
 
@@ -18,7 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -26,6 +28,7 @@ from numpy.typing import NDArray
 
 from dalenius.errors import InputError, UnknownColumnError
 from dalenius.synthesis.conditional import Conditional
+from dalenius.synthesis.generators.histogram import IndependentModel
 from dalenius.synthesis.meaning import Meaning
 from dalenius.tables.condition_reading import read_condition
 from dalenius.tables.conditions import Condition, Every, allowing, columns_of
@@ -40,6 +43,7 @@ if TYPE_CHECKING:
 FITTED_ON = 100_000  # rows
 ROUNDS = 30
 SEEN = 20  # rows: the share of a value of fewer is not brought to anything
+MOST = 1e6  # that a factor is from 1, where a total wants it
 FARTHEST = 30.0  # that a factor is from 1: what rules nearly exclude takes nothing over
 
 Floats = NDArray[np.float64]
@@ -72,7 +76,11 @@ def kept(stored: StoredModel, facts: Facts) -> Kept:
     totals = _totals(facts, domain, codes, stored.rows)
     if not facts.rules and not follows and not totals:
         return Kept(plain, {})
-    given = plain.rows(FITTED_ON, chance).codes
+    try:
+        given = plain.rows(FITTED_ON, chance).codes
+    except InputError:
+        plain = replace(plain, model=_even(domain, stored.model.rows))
+        given, codes = plain.rows(FITTED_ON, chance).codes, plain.model.sample(FITTED_ON, chance)
     places = range(len(domain.columns)) if facts.rules or follows else sorted(totals)
     wanted = {at: totals[at] if at in totals else _counted(codes[:, at], domain.columns[at]) for at in places}
     counts = _fitted(given, domain, wanted, totals)
@@ -86,7 +94,15 @@ def kept(stored: StoredModel, facts: Facts) -> Kept:
             before = counts[of]
             counts[of], counts[at] = own if before is None else before * own, None
     weighed = factors if any(each is not None for each in factors) else ()
-    return Kept(Conditional(stored.model, domain, plain.condition, counts, weighed, follows), totals)
+    return Kept(replace(plain, counts=counts, factors=weighed), totals)
+
+
+def _even(domain: PolicyDomain, rows: float) -> IndependentModel:
+    """All declared and found values alike: what is left to say where noise has made rows none of which is possible."""
+    columns = [each.column for each in domain.columns]
+    return IndependentModel(
+        rows, tuple(np.where(np.arange(each.size) < each.known, 1 / each.known, 0) for each in columns)
+    )
 
 
 # --- rules
@@ -190,10 +206,9 @@ def _fitted(
     for _ in range(ROUNDS):
         for at, share in shares.items():
             has = np.bincount(codes[:, at], weights, minlength=len(share))
-            change = np.where(seen[at], share / np.maximum(has, 1e-12), 1.0)
-            new = factors[at] * change
-            if at not in totals:
-                new = np.clip(new, 1 / FARTHEST, FARTHEST)
+            change = np.divide(share, has, out=np.ones(len(share)), where=seen[at] & (has > 0))
+            most = MOST if at in totals else FARTHEST
+            new = np.where(share > 0, np.clip(factors[at] * change, 1 / most, most), 0.0 if at in totals else 1.0)
             weights *= np.divide(new, factors[at], out=np.zeros(len(new)), where=factors[at] > 0)[codes[:, at]]
             factors[at] = new
             weights /= max(float(weights.sum()), 1e-300)

@@ -5,10 +5,12 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -16,8 +18,10 @@ from tests.seeded_noise import seeded_noise
 
 from dalenius.curator import Curator
 from dalenius.errors import InputError, PolicyInvalidError
+from dalenius.synthesis.generators.tree import TreeModel
 from dalenius.synthesis.methods import METHODS
 from dalenius.synthesis.release import SyntheticTable
+from dalenius.synthesis.sampling import Step
 from dalenius.tables.policy import Facts
 from dalenius.tables.reading import read_text
 
@@ -215,6 +219,34 @@ def test_totals_of_two_columns_and_rules_go_together(made: dict[str, SyntheticTa
     assert all(abs(cities[city] - number) <= 60 for city, number in TOTALS.items())
     assert all(abs(countries[name] - number) <= 60 for name, number in facts.totals["country"].items())
     assert not any(each["discharged"] is not None and each["discharged"] < each["admitted"] for each in rows)
+
+
+def test_a_known_value_that_noise_has_left_no_row_is_there_again(made: dict[str, SyntheticTable]):
+    stored = made["tree"].stored
+    place = stored.domain.place("city")
+    gone = [step for step in stored.model.steps if step.column == place]  # type: ignore[attr-defined]
+    steps = [replace(step, table=np.where(np.arange(5) == 3, 0.0, step.table[..., :5])) for step in gone]
+    assert stored.domain.columns[place].column.size == 5
+    others = [each for each in stored.model.steps if each.column != place]  # type: ignore[attr-defined]
+    order = [next(each for each in (*steps, *others) if each.column == step.column) for step in stored.model.steps]  # type: ignore[attr-defined]
+    without = replace(stored, model=TreeModel(stored.model.rows, order))
+    assert "Graz" not in set(without.draw(3000, 1)["city"].to_pylist())
+    rows = without.draw(seed=1, facts=Facts(totals={"city": TOTALS}))["city"].to_pylist()
+    assert all(abs(rows.count(city) - number) <= 1 for city, number in TOTALS.items())
+
+
+def test_where_noise_leaves_no_possible_row_all_values_are_alike(made: dict[str, SyntheticTable]):
+    stored = made["histogram"].stored
+    shares = list(stored.model.steps)  # type: ignore[attr-defined]
+    for name, at in (("admitted", -1), ("discharged", 0)):
+        place = stored.domain.place(name)
+        column = stored.domain.columns[place].column
+        shares[place] = Step(place, (), (np.arange(column.size) == at % column.known).astype(float))
+    nonsense = replace(stored, model=TreeModel(100.0, shares))
+    with pytest.raises(InputError, match="no such rows"):
+        nonsense.draw(10, 1, where="discharged >= admitted")
+    rows = pa.table(nonsense.draw(200, 1, facts=Facts(("discharged >= admitted",)))).to_pylist()
+    assert len(rows) == 200 and all(each["discharged"] >= each["admitted"] for each in rows)
 
 
 # --- what is refused
