@@ -383,7 +383,7 @@ def leaving_of(asker: Asker, ask: SynthesisAsk) -> Leaving:
     opened = Opened.of(asker)
     planned = Planned.of(table_named(asker, ask.table, opened), ask)
     check_open(asker, *planned.table.reads)
-    _check_time(planned)
+    check_time(planned)
     snapshot = Snapshot.of(planned.table, opened.versions)
     epsilon = float(ask.epsilon)
     delta = planned.delta(epsilon, Left.of(asker.remaining(snapshot.dataset, planned.paying)))
@@ -403,8 +403,8 @@ def leaving_of(asker: Asker, ask: SynthesisAsk) -> Leaving:
     )
 
 
-def _check_time(planned: Planned) -> None:
-    """Some methods look at as many tables as there are triples of columns."""
+def check_time(planned: Planned) -> None:
+    """Refuses what would take too long: some methods look at as many tables as there are triples of columns."""
     if planned.times(1.0).answer > _MOST_SECONDS:
         raise InputError(
             f"Method {planned.method.name!r} would take more than a day for {len(planned.domain.columns)} columns.",
