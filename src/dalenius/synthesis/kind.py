@@ -33,14 +33,14 @@ from dalenius.releasing.opened import Opened, check_open, tables_of
 from dalenius.releasing.pacing import Pace
 from dalenius.releasing.snapshot import Snapshot
 from dalenius.releasing.stored import kind_named
-from dalenius.synthesis.effort import FULL, Effort, Sizes, memory, seconds
+from dalenius.synthesis.effort import FULL, Effort, Sizes, memory, numbers, seconds
 from dalenius.synthesis.fitting import Remembering, fits
 from dalenius.synthesis.methods import Method, chosen
 from dalenius.synthesis.policy_domain import PolicyDomain, domain_of
 from dalenius.synthesis.request import SynthesisAsk
 from dalenius.synthesis.rows import Limit, read_rows
 from dalenius.synthesis.seeking import Shares, key_places, seek_classes, seek_keys
-from dalenius.synthesis.stored import FORMAT, StoredModel
+from dalenius.synthesis.stored import FORMAT, MOST_NUMBERS, StoredModel
 from dalenius.synthesis.unit_counts import PART, count_units, read_units
 from dalenius.tables.mistakes import nearest
 
@@ -383,7 +383,7 @@ def leaving_of(asker: Asker, ask: SynthesisAsk) -> Leaving:
     opened = Opened.of(asker)
     planned = Planned.of(table_named(asker, ask.table, opened), ask)
     check_open(asker, *planned.table.reads)
-    check_time(planned)
+    check_work(planned)
     snapshot = Snapshot.of(planned.table, opened.versions)
     epsilon = float(ask.epsilon)
     delta = planned.delta(epsilon, Left.of(asker.remaining(snapshot.dataset, planned.paying)))
@@ -403,8 +403,18 @@ def leaving_of(asker: Asker, ask: SynthesisAsk) -> Leaving:
     )
 
 
-def check_time(planned: Planned) -> None:
-    """Refuses what would take too long: some methods look at as many tables as there are triples of columns."""
+def check_work(planned: Planned) -> None:
+    """Refuses what would take too long, or more room than a model may take where it is read again.
+
+    Some methods look at as many tables as there are triples of columns; some keep tables with all values of pairs.
+    """
+    if numbers(planned.method.count, planned.sizes, planned.effort) > MOST_NUMBERS:
+        raise InputError(
+            f"Method {planned.method.name!r} would make too large a model of {len(planned.domain.columns)} columns.",
+            why="Its size follows from the numbers of columns and of their values.",
+            fix="Choose fewer columns (--columns), or another method: adaptive for columns with very many values, "
+            "tree for very many columns.",
+        )
     if planned.times(1.0).answer > _MOST_SECONDS:
         raise InputError(
             f"Method {planned.method.name!r} would take more than a day for {len(planned.domain.columns)} columns.",

@@ -26,7 +26,7 @@ from dalenius.releasing.leaving import Leaving
 from dalenius.releasing.opened import Opened, check_open, tables_of
 from dalenius.releasing.pacing import Pace
 from dalenius.releasing.snapshot import Snapshot
-from dalenius.synthesis.kind import Planned, check_time, table_named
+from dalenius.synthesis.kind import Planned, check_work, table_named
 from dalenius.synthesis.methods import AUTO
 from dalenius.synthesis.related import CHILD, COUNT, PARENT, Related
 from dalenius.synthesis.related_release import FORMAT, RelatedModels, RelatedTables
@@ -216,7 +216,7 @@ def leaving_of(asker: Asker, ask: RelatedAsk) -> Leaving:
     parents, children = (table_named(asker, name, opened) for name in (ask.parents, ask.children))
     planned = RelatedPlanned.of(Related.of(parents, children, tables), ask)
     for each in (planned.parents, planned.children):
-        check_time(each)
+        check_work(each)
     check_open(asker, *planned.children.table.reads)
     snapshot = Snapshot.of(planned.children.table, opened.versions)
     epsilon, periods = float(ask.epsilon), planned.parents.periods

@@ -147,7 +147,25 @@ def test_what_does_not_hold_together_is_refused_at_once(
     assert peak < 50_000_000
 
 
-ODD = (None, True, -1, 0, 7, 2**40, 1.5, -0.5, float("nan"), float("inf"), "", "x", "1e9999999", [], [[]], {}, [0, 0])
+ODD: tuple[Any, ...] = (
+    None,
+    True,
+    -1,
+    0,
+    7,
+    2**40,
+    1.5,
+    -0.5,
+    float("nan"),
+    float("inf"),
+    "",
+    "x",
+    "1e9999999",
+    [],
+    [[]],
+    {},
+    [0, 0],
+)
 
 
 def places(tree: Any, above: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
