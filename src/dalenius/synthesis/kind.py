@@ -22,7 +22,7 @@ from dalenius.ledger.key_delta import Left, default_delta
 from dalenius.ledger.requests import WHOLE
 from dalenius.ledger.suspensions import LATE
 from dalenius.measuring import pace
-from dalenius.measuring.batches import MOST_ROWS
+from dalenius.measuring.batches import MOST_ROWS, naming_columns
 from dalenius.measuring.expressions import TRUE
 from dalenius.measuring.pace import FIXED, PLAIN, PLAIN_WORK, SAFETY, SHAPES, UNKNOWN, Times, size_class
 from dalenius.measuring.periods import charged_periods, paying_periods, within_periods
@@ -375,7 +375,13 @@ def sizes_of(table: Table, domain: PolicyDomain, limit: Limit) -> Sizes:
 def unit_of(table: Table, limit: Limit) -> str:
     """The column that says whose a made-up row is; "" where units have one row each, or change with periods."""
     several = limit.rows > 1 or (table.found is not None and table.found.rows > 1)
-    return "_".join(table.unit) if several and table.budget.period is None else ""
+    if not several or table.budget.period is not None:
+        return ""
+    columns = {each.rpartition(".")[2].lower() for each in set(table.policy.columns) - naming_columns(table)}
+    found = "_".join(table.unit)
+    while found.lower() in columns:  # of several columns that make the unit; rows have one column of each name
+        found += "_"
+    return found
 
 
 def leaving_of(asker: Asker, ask: SynthesisAsk) -> Leaving:
