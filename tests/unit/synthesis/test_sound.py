@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import io
 import random
 import tracemalloc
 from collections.abc import Callable, Iterator
@@ -11,9 +12,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from rich.console import Console
 from tests.seeded_noise import seeded_noise
 from tests.unit.synthesis.made import curator_of, some_rows
 
+from dalenius.app.views.synthetic import print_synthetic
 from dalenius.errors import InputError
 from dalenius.synthesis.release import SyntheticTable
 from dalenius.synthesis.stored import packed
@@ -194,3 +197,11 @@ def test_with_any_one_part_of_it_replaced_it_is_refused_or_gives_rows(models: di
         except InputError:
             refused += 1
     assert refused > 150
+
+
+def test_names_from_outside_are_shown_and_not_obeyed(models: dict[str, Tree]):
+    found = copy.deepcopy(models["tree"])
+    found["model"] |= {"method": "\x1b]0;owned\x07", "table": "\x1b[2J"}
+    written = io.StringIO()
+    print_synthetic(Console(file=written, width=200), SyntheticTable.from_dict(found))
+    assert "owned" in written.getvalue() and "\x1b" not in written.getvalue()
