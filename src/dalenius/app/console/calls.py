@@ -48,6 +48,7 @@ _PREVIEWS = frozenset(
         "POST /v1/synthetic/compare/preview",
         "GET /v1/synthetic/{id}",
         "GET /v1/synthetic/{id}/report",
+        "GET /v1/synthetic/{id}/rows",
         "POST /v1/models/preview",
         "GET /v1/models/{id}",
     )
