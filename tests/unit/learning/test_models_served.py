@@ -97,7 +97,7 @@ def test_a_training_goes_on_in_the_next_server_after_a_crash(tmp_path: Path):
     server.kill()
     assert reached["state"] == "running" and "steps" in reached
     first = None
-    with serving(home, **more) as server, closing(server.client(token)) as client:
+    with serving(home, config="rate = 100000\nburst = 100000") as server, closing(server.client(token)) as client:
         while (state := client.get(f"/v1/jobs/{job}").json)["state"] == "running":
             first = first or state.get("steps")
             time.sleep(0.02)
