@@ -143,14 +143,29 @@ class OutputRecipe:
 
 
 def plan(
-    task: Task, population: Population, price: Price, *, neighbors: Neighbors = Neighbors.ADD_REMOVE
+    task: Task,
+    population: Population,
+    price: Price,
+    *,
+    neighbors: Neighbors = Neighbors.ADD_REMOVE,
+    crowded: bool = False,
 ) -> OutputRecipe:
-    """The recipe for a training by output perturbation, from public facts alone."""
+    """The recipe for a training by output perturbation, from public facts alone.
+
+    Args:
+        task: What is learned, from what.
+        population: How many people there are.
+        price: What it may cost.
+        neighbors: When any one unit is added or removed, or is exchanged.
+        crowded: There may be more units than room, and no δ is left for that: then a unit that comes puts another one
+            out, and one that is exchanged puts out one and lets in another. So twice the change is allowed for.
+    """
     people, count = max(1.0, population.units), task.outputs * task.width
     longest = min(LONG * task.length, math.sqrt(1 + sum(each.width for each in task.features)))
     residual = task.loss.lipschitz(task.outputs)
     steepest = (residual if math.isfinite(residual) else MOST_RESIDUAL) * longest
-    moved = (1.0 if neighbors is Neighbors.ADD_REMOVE else 2.0) * steepest / people  # over λ: how far one unit moves it
+    changed = (1.0 if neighbors is Neighbors.ADD_REMOVE else 2.0) * (2.0 if crowded else 1.0)
+    moved = changed * steepest / people  # over λ: how far one unit moves it
     spread = math.sqrt(count * 2.0) / price.epsilon if price.epsilon is not None else 1 / math.sqrt(2 * price.rho)
     flattest = max(FLATTEST * longest**2, moved * spread * task.length / SPREAD)
     rounding = (population.capacity * population.rows + 64) * 2.0**-51 * steepest

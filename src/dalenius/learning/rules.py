@@ -51,8 +51,11 @@ class Population:
 
     @classmethod
     def counted(cls, units: float, sigma: float, *, rows: int = 1, held: float = 1.0) -> Population:
-        """From a count with noise of standard deviation σ: room for 13 of them more, P(more) < 10⁻³⁸."""
-        return cls(units, math.ceil(units + 13 * sigma), 1e-38, rows, held)
+        """From a count with discrete Gaussian noise: room for 13σ more, and one.
+
+        P(X ≥ m) ≤ P(N(0, σ²) ≥ m − 1) [Canonne, Kamath & Steinke (2020), Prop. 25], which 13σ away is below 10⁻³⁸.
+        """
+        return cls(units, math.ceil(units + 13 * sigma) + 1, 1e-38, rows, held)
 
 
 @dataclass(frozen=True)
@@ -101,8 +104,8 @@ def plan(
     centring = math.ceil(CENTRING * number) if number > 1 else 0
     slots = population.capacity if rate == 1 else slots_for(rate, population.capacity, number, OVERFLOW)
     grid = min(34, _EXACT_BITS - math.ceil(math.log2(norm * slots)))
-    if rows > 1:
-        grid = min(grid, MOST_CLIP_BITS - math.ceil(math.log2(norm)))
+    if rows > 1:  # the square of a unit's length is then worked out exactly (`gradients`)
+        grid = min(grid, math.floor(MOST_CLIP_BITS - math.log2(norm)))
     clip = math.floor(norm * 2**grid)
     multiplier = calibrate_sampled(rate, number, price.rho, price.orders)
     delta = overflow(rate, population.capacity, slots, number) + population.delta

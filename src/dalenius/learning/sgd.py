@@ -127,10 +127,16 @@ def finished(recipe: Recipe, last: Checkpoint) -> Weights:
     """What leaves, when all steps are done."""
     if last.step != recipe.steps:
         raise InputError("The training is not done.", why="Steps are missing.", fix="Go on from its checkpoint.")
-    values, centre = last.average.copy(), _centre(recipe, last)
-    if centre is not None:
-        values[:, -1] -= values[:, :-1] @ (centre[:-1].astype(np.float64) / WHOLE)
+    values, mean = last.average.copy(), mean_of(recipe, last)
+    if mean is not None:
+        values[:, -1] -= values[:, :-1] @ mean[:-1]
     return Weights(values)
+
+
+def mean_of(recipe: Recipe, at: Checkpoint) -> NDArray[np.float64] | None:
+    """Where the features lie, as it was measured; None: it was not."""
+    centre = _centre(recipe, at)
+    return None if centre is None else centre.astype(np.float64) / WHOLE
 
 
 def _centre(recipe: Recipe, at: Checkpoint) -> NDArray[np.float32] | None:

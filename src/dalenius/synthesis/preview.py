@@ -9,18 +9,17 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from dalenius._fields import Fields
-from dalenius.releasing.leaving import charges_of_kind, is_paid, own_releases
-from dalenius.synthesis.kind import SYNTHETIC, leaving_of
+from dalenius.releasing.leaving import is_paid
+from dalenius.releasing.whole_table import best_release
+from dalenius.synthesis.kind import leaving_of
 from dalenius.synthesis.measurer import by_cells
 from dalenius.synthesis.start import MARGIN
 from dalenius.synthesis.views import whole
 
 if TYPE_CHECKING:
-    from dalenius.releasing.leaving import Asker, Leaving
+    from dalenius.releasing.leaving import Asker
     from dalenius.synthesis.kind import Planned
     from dalenius.synthesis.request import SynthesisAsk
-
-_LATEST = 100  # releases of one meaning, at different prices
 
 
 @dataclass(frozen=True)
@@ -31,11 +30,13 @@ class ExpectedColumn:
         name: As in the policy.
         values: How many codes it has; at most, where its keys or classes are found.
         margin: 95% margin for the added noise in the number of rows of each value, before all tables are made to fit.
+        kind: Its type.
     """
 
     name: str
     values: int
     margin: float
+    kind: str = ""
 
 
 @dataclass(frozen=True)
@@ -91,7 +92,7 @@ class SyntheticPreview:
             found.text("table"),
             found.text("method"),
             found.text("words"),
-            tuple(ExpectedColumn(each.text("name"), each.whole("values"), each.number("margin")) for each in columns),
+            tuple(map(_column_of, columns)),
             found.mapping("left_out"),
             found.whole("rows") if found.any("rows") is not None else None,
             found.whole("rows_per_unit"),
@@ -103,6 +104,11 @@ class SyntheticPreview:
             found.text("release") if "release" in found else None,
             found.texts("notes"),
         )
+
+
+def _column_of(each: Fields) -> ExpectedColumn:
+    kind = each.text("kind") if "kind" in each else ""
+    return ExpectedColumn(each.text("name"), each.whole("values"), each.number("margin"), kind)
 
 
 def preview(asker: Asker, ask: SynthesisAsk) -> SyntheticPreview:
@@ -130,13 +136,6 @@ def preview(asker: Asker, ask: SynthesisAsk) -> SyntheticPreview:
         )
 
 
-def best_release(leaving: Leaving, asker: Asker) -> str | None:
-    """The number of the best model of the same meaning that this asker has paid for, at whatever price."""
-    charges = charges_of_kind(asker, SYNTHETIC, leaving.snapshot, 0.0, _LATEST, leaving.key)
-    found = own_releases(asker, charges[:1])
-    return found[0].receipt.id if found else None
-
-
 def expected_columns(planned: Planned, epsilon: float) -> tuple[ExpectedColumn, ...]:
     """The noise in the counts of single values: its law is known before anything is measured."""
     rho = Fraction(planned.cost(epsilon).rho) * Fraction(planned.method.first)
@@ -144,6 +143,6 @@ def expected_columns(planned: Planned, epsilon: float) -> tuple[ExpectedColumn, 
     parts = by_cells(rho, [whole([at], sizes) for at in range(len(sizes))])
     deviations = [math.sqrt(planned.limit.of_table / (2 * part)) / planned.limit.whole for part in parts]
     return tuple(
-        ExpectedColumn(each.name, each.column.size, round(MARGIN * deviation, 3))
+        ExpectedColumn(each.name, each.column.size, round(MARGIN * deviation, 3), each.kind.value)
         for each, deviation in zip(planned.domain.columns, deviations, strict=True)
     )
