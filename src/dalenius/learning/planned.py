@@ -22,7 +22,7 @@ from dalenius.learning import output, people
 from dalenius.learning.gradients import MOST_ROWS, Gradients
 from dalenius.learning.people import COUNT, MOST_COUNTED
 from dalenius.learning.request import AUTO, ModelAsk
-from dalenius.learning.rules import MOST_STEPS, Population, Price, plan
+from dalenius.learning.rules import ENOUGH_ROWS, MOST_STEPS, Population, Price, plan
 from dalenius.learning.stored import FORMAT
 from dalenius.learning.task import task_of
 from dalenius.ledger.budgets import Accounting
@@ -85,6 +85,8 @@ class Planned:
         features = _in_order(ask.features, table)
         task, left = task_of(table.policy.columns, ask.target, ask.model, features=features, hidden=hidden)
         rows, notes = rows_limit(table, ask.rows_per_unit, average=True)
+        if ask.rows_per_unit is None:
+            rows = min(rows, ENOUGH_ROWS)
         if rows > MOST_ROWS:
             rows, notes = MOST_ROWS, (*notes, f"Of one unit {MOST_ROWS:,} rows are learned from, by keyed hash.")
         periods = charged_periods(table, TRUE, "A model", "Ask the owner for shorter bounds of that column.")

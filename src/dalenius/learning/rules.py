@@ -18,7 +18,7 @@ from dalenius.learning.recipe import Recipe
 from dalenius.learning.task import Task
 
 MOST_BATCH = 16_384  # rows in a step; of fewer people all are in each
-MOST_ROWS = 8  # of one unit: more of them tell less than they take time
+ENOUGH_ROWS = 8  # of one unit, where nobody asks for more: they tell less than they take time
 OVERFLOW = 1e-15  # of δ, for steps with more drawn than slots
 CLIP = 0.35  # of the length that gradients are thought to have at first
 WAY = 0.7  # how far to go in all, per unit of signal over noise
@@ -86,7 +86,7 @@ def plan(
         steps: How many steps; None: by rule.
     """
     people = max(1.0, population.units)
-    rows = min(population.rows, MOST_ROWS)
+    rows = population.rows
     held = min(max(1.0, population.held), float(rows))
     size = float(max(1, MOST_BATCH // rows) if batch is None else parameters.count(batch, "batch"))
     if batch is not None and batch > people:
