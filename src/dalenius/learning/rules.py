@@ -110,6 +110,9 @@ def plan(
     multiplier = calibrate_sampled(rate, number, price.rho, price.orders)
     delta = overflow(rate, population.capacity, slots, number) + population.delta
     smooth = task.loss.smoothness * (0.5 if task.outputs == 1 else 1.0) * task.length**2
+    rate_of_steps = way * _SMOOTH_STEPS / ((number - centring) * smooth)
+    if not task.loss.flattens:  # longer steps would overshoot, again and again
+        rate_of_steps = min(rate_of_steps, 1 / (task.loss.smoothness * task.length**2))
     return Recipe(
         task,
         people,
@@ -124,7 +127,7 @@ def plan(
         clip,
         multiplier * clip**2,
         delta,
-        learning_rate=way * _SMOOTH_STEPS / ((number - centring) * smooth),
+        learning_rate=rate_of_steps,
         momentum=0.0,
         averaged=AVERAGED,
     )
