@@ -17,6 +17,7 @@ from dalenius.learning import rules, sgd
 from dalenius.learning.features import WHOLE, Feature
 from dalenius.learning.fitted import Model, encode_features
 from dalenius.learning.models import MODELS
+from dalenius.learning.models.exponential import exponential
 from dalenius.learning.rules import Population, Price
 from dalenius.learning.task import Task, task_of
 from dalenius.learning.units import encode, in_room
@@ -184,6 +185,13 @@ def test_rows_that_cannot_be_read_are_refused():
         Model(two, Weights(np.zeros((1, 3)))).predict_proba({"age": [1], "visits": [1]})
 
 
+def test_our_exponential_is_the_exponential():
+    x = np.concatenate([np.linspace(-700, 700, 100_001), np.linspace(-1, 1, 10_001), [0.0, 1e-300, -1e-300]])
+    assert np.abs(exponential(x) / np.exp(x) - 1).max() < 1e-14
+    assert exponential(np.array([-np.inf, -1e300]))[0] < 1e-300
+    assert np.isnan(exponential(np.array([np.nan, 1.0]))).tolist() == [True, False]
+
+
 @pytest.mark.parametrize("name", list(MODELS))
 def test_a_residual_is_the_derivative_of_the_loss(name: str):
     loss, chance = MODELS[name], np.random.default_rng(2)
@@ -237,7 +245,10 @@ def test_every_model_keeps_most_of_what_can_be_learned(model: str):
     def loss(weights: np.ndarray) -> float:
         return float(task.loss.loss(weights.reshape(recipe.shape) @ numbers, units.aims[:4000, 0]).mean())
 
-    nothing = minimize(lambda each: loss(np.outer(each, np.eye(6)[5])), np.zeros(task.outputs), method="BFGS").fun
+    def of_intercepts(each: np.ndarray) -> float:
+        return loss(np.outer(each, np.eye(6)[5]))
+
+    nothing = minimize(of_intercepts, np.zeros(task.outputs), method="BFGS").fun
     best = minimize(loss, np.zeros(recipe.dimension), method="BFGS").fun
     with seeded_noise(1):
         found = loss(sgd.train(recipe, recipe.event(), units).values)

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
+from dalenius.learning.models.exponential import exponential
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -61,7 +63,7 @@ class Logistic:
             chance = _chance(scores)
             return np.concatenate([1.0 - chance, chance])
         found: Scores = scores - scores.max(axis=0)
-        np.exp(found, out=found)
+        found = exponential(found)
         total = found[0].copy()
         for each in found[1:]:  # one by one: the order of a sum must not depend on how many rows there are
             total += each
@@ -71,5 +73,4 @@ class Logistic:
 
 def _chance(scores: Scores) -> Scores:
     """1/(1 + e^−s)."""
-    with np.errstate(over="ignore"):
-        return 1.0 / (1.0 + np.exp(-scores))
+    return 1.0 / (1.0 + exponential(-scores))

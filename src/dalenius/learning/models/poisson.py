@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
+from dalenius.learning.models.exponential import exponential
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -58,6 +60,6 @@ class Poisson:
 
 
 def _mean(scores: Scores) -> Scores:
-    found: Scores = np.exp(np.minimum(scores, 0.0))
+    found = exponential(np.minimum(scores, 0.0))
     found += np.maximum(scores, 0.0)
     return found
