@@ -27,6 +27,7 @@ class Recipe:
         people: How many units there are, by noisy count: sums are divided by it, times the rate.
         capacity: For how many units there is room.
         rows: The most rows of one unit.
+        held: How many of them a unit has on average, by noisy counts: sums are divided by it as well.
         rate: The chance of each unit to be in a step.
         slots: How many units a step has room for.
         steps: How many steps there are.
@@ -45,6 +46,7 @@ class Recipe:
     people: float
     capacity: int
     rows: int
+    held: float
     rate: Fraction
     slots: int
     steps: int
@@ -75,6 +77,11 @@ class Recipe:
         return float(self.people * self.rate)
 
     @property
+    def divisor(self) -> float:
+        """What a sum of gradients is divided by: the rows in a step, in whole steps of the grid."""
+        return self.batch * self.held * 2.0**self.grid
+
+    @property
     def norm(self) -> float:
         """The clip as a length."""
         return float(self.clip * 2.0**-self.grid)
@@ -82,7 +89,7 @@ class Recipe:
     @property
     def part(self) -> float:
         """What a row's numbers are multiplied with where their mean is measured: most rows are then within the clip."""
-        return self.norm / (LONG * self.task.length)
+        return self.norm / (LONG * self.task.length * self.held)
 
     @property
     def multiplier(self) -> float:
@@ -119,6 +126,7 @@ class Recipe:
             "people": self.people,
             "capacity": self.capacity,
             "rows": self.rows,
+            "held": self.held,
             "rate": str(self.rate),
             "slots": self.slots,
             "steps": self.steps,

@@ -17,7 +17,8 @@ from dalenius.learning.gradients import MOST_CLIP_BITS
 from dalenius.learning.recipe import Recipe
 from dalenius.learning.task import Task
 
-MOST_BATCH = 16_384  # units in a step; of fewer people all are in each
+MOST_BATCH = 16_384  # rows in a step; of fewer people all are in each
+MOST_ROWS = 8  # of one unit: more of them tell less than they take time
 OVERFLOW = 1e-15  # of δ, for steps with more drawn than slots
 CLIP = 0.35  # of the length that gradients are thought to have at first
 WAY = 0.7  # how far to go in all, per unit of signal over noise
@@ -50,8 +51,12 @@ class Population:
 
     @classmethod
     def counted(cls, units: float, sigma: float, *, rows: int = 1, held: float = 1.0) -> Population:
-        """From a count with noise of standard deviation σ: room for 13 of them more, P(more) < 10⁻³⁸."""
-        return cls(units, math.ceil(units + 13 * sigma), 1e-38, rows, held)
+        """From a count with discrete Gaussian noise of standard deviation σ: room for 13 of them and one more.
+
+        P(more) < 10⁻³⁸: at whole m, P(N_ℤ ≥ m) ≤ P(N ≥ m − 1) [Canonne, Kamath & Steinke (2020), Prop. 25], and a
+        normal number is above 13σ with chance 6.2·10⁻³⁹.
+        """
+        return cls(units, math.ceil(units + 13 * sigma) + 1, 1e-38, rows, held)
 
 
 @dataclass(frozen=True)
@@ -82,7 +87,9 @@ def plan(
         steps: How many steps; None: by rule.
     """
     people = max(1.0, population.units)
-    size = float(MOST_BATCH if batch is None else parameters.count(batch, "batch"))
+    rows = min(population.rows, MOST_ROWS)
+    held = min(max(1.0, population.held), float(rows))
+    size = float(max(1, MOST_BATCH // rows) if batch is None else parameters.count(batch, "batch"))
     if batch is not None and batch > people:
         raise InputError(
             f"A batch of {batch:,} is more than there are.",
@@ -94,12 +101,12 @@ def plan(
     way = min(max(WAY * signal, SHORTEST), LONGEST)
     by_rule = math.ceil(min(max(way / STRIDE, FEWEST), MOST_STEPS))
     number = by_rule if steps is None else parameters.count(steps, "steps")
-    norm = CLIP * task.length * task.loss.usual(task.outputs)
+    norm = CLIP * task.length * task.loss.usual(task.outputs) * held
     centring = math.ceil(CENTRING * number) if number > 1 else 0
     slots = population.capacity if rate == 1 else slots_for(rate, population.capacity, number, OVERFLOW)
     grid = min(34, _EXACT_BITS - math.ceil(math.log2(norm * slots)))
-    if population.rows > 1:  # the square of a unit's length is then worked out exactly (`gradients`)
-        grid = min(grid, math.floor(MOST_CLIP_BITS - math.log2(norm)))
+    if rows > 1:
+        grid = min(grid, MOST_CLIP_BITS - math.ceil(math.log2(norm)))
     clip = math.floor(norm * 2**grid)
     multiplier = calibrate_sampled(rate, number, price.rho, price.orders)
     delta = overflow(rate, population.capacity, slots, number) + population.delta
@@ -108,7 +115,8 @@ def plan(
         task,
         people,
         population.capacity,
-        population.rows,
+        rows,
+        held,
         rate,
         slots,
         number,

@@ -90,18 +90,17 @@ def steps(recipe: Recipe, event: Event, units: Units, start: Checkpoint | None =
     noise = _noise(paid, recipe.steps - at.step)
     limits = (recipe.grid, recipe.clip, recipe.slots, recipe.rows)
     where, gradients = Gradients(Where(recipe.part), *limits), Gradients(recipe.task.loss, *limits)
-    whole = recipe.batch * 2.0**recipe.grid
     first = recipe.steps - max(1, round(recipe.averaged * (recipe.steps - recipe.centring)))  # the last not averaged
     centre = _centre(recipe, at)
     while at.step < recipe.steps:
         drawn, step = draw_units(recipe.rate, recipe.capacity, recipe.slots), at.step + 1
         if step <= recipe.centring:
             noisy = where.sum(at.weights, units, drawn) + next(noise).reshape(recipe.shape)
-            at = replace(at, step=step, centre=at.centre + noisy[0] / whole)
+            at = replace(at, step=step, centre=at.centre + noisy[0] / recipe.divisor)
             centre = _centre(recipe, at)
         else:
             noisy = gradients.sum(at.weights, units, drawn, centre) + next(noise).reshape(recipe.shape)
-            velocity = recipe.momentum * at.velocity + noisy / whole + recipe.regularisation * at.weights
+            velocity = recipe.momentum * at.velocity + noisy / recipe.divisor + recipe.regularisation * at.weights
             weights = at.weights - recipe.learning_rate * velocity
             average = weights if step <= first + 1 else at.average + (weights - at.average) / (step - first)
             at = Checkpoint(step, weights, average, velocity, at.centre)
