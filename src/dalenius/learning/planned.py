@@ -19,10 +19,10 @@ from dalenius.accounting.events import Composed, Pure, Zcdp
 from dalenius.accounting.guarantees import ZCDP
 from dalenius.errors import InputError
 from dalenius.learning import output, people
-from dalenius.learning.gradients import MOST_ROWS, Gradients
+from dalenius.learning.gradients import Gradients
 from dalenius.learning.people import COUNT, MOST_COUNTED
 from dalenius.learning.request import AUTO, ModelAsk
-from dalenius.learning.rules import MOST_STEPS, Population, Price, plan
+from dalenius.learning.rules import MOST_ROWS, MOST_STEPS, Population, Price, plan
 from dalenius.learning.stored import FORMAT
 from dalenius.learning.task import task_of
 from dalenius.ledger.budgets import Accounting
@@ -86,7 +86,8 @@ class Planned:
         task, left = task_of(table.policy.columns, ask.target, ask.model, features=features, hidden=hidden)
         rows, notes = rows_limit(table, ask.rows_per_unit, average=True)
         if rows > MOST_ROWS:
-            rows, notes = MOST_ROWS, (*notes, f"Of one unit {MOST_ROWS:,} rows are learned from, by keyed hash.")
+            few = f"Of a unit with more rows {MOST_ROWS:,} are learned from, which ones a keyed hash decides."
+            rows, notes = MOST_ROWS, (*notes, few)
         periods = charged_periods(table, TRUE, "A model", "Ask the owner for shorter bounds of that column.")
         return cls(ask, table, task, left, method, rows, allotment, periods, notes)
 
