@@ -27,6 +27,7 @@ from dalenius.synthesis.measurer import Measured
 from dalenius.synthesis.models.pool import Pool
 from dalenius.synthesis.policy_domain import PolicyDomain
 from dalenius.synthesis.sampling import Step
+from dalenius.synthesis.sound import check_sound
 from dalenius.synthesis.start import Start
 from dalenius.synthesis.units import MadeUpUnits
 from dalenius.synthesis.views import Groups, View
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 
     from dalenius.synthesis.domain import Codes
     from dalenius.synthesis.model import Model
+    from dalenius.tables.policy import Facts
 
 FORMAT = "synthetic 1"
 _STEPS = "steps"  # columns drawn one after another, each given some before it
@@ -44,6 +46,7 @@ _NETWORK = "network"  # groups of values drawn one after another, then values
 _TYPES = ("<f4", "<u1", "<u2")
 MOST_ROWS = 100_000_000  # that are drawn at once
 MOST_NUMBERS = 2**28  # of a model, unpacked: whoever sends one decides how much memory it takes here
+_WIDER = 4  # as much memory does one take that has decimals
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,21 +90,26 @@ class StoredModel:
         """How many rows the model counts, those of units with many less each."""
         return max(0, round(self.model.rows))
 
-    def draw(self, rows: int | None = None, seed: int | None = None) -> dict[str, pa.Array]:
-        """Rows as columns of values. ``seed``: the same rows again; nothing secret depends on it."""
+    def draw(
+        self, rows: int | None = None, seed: int | None = None, *, where: str | None = None, facts: Facts | None = None
+    ) -> dict[str, pa.Array]:
+        """Rows as columns of values.
+
+        Args:
+            rows: How many; as many as there are, by noisy count.
+            seed: The same rows again; nothing secret depends on it.
+            where: A condition that holds for all of them.
+            facts: What everybody knows of all rows.
+        """
         import pyarrow as pa
 
-        rows = self.rows if rows is None else rows
-        check_rows(rows)
-        rng = np.random.default_rng(seed)
-        codes, units = self.dealt(rows, rng)
-        whose = {} if self.units is None else {self.units.name: pa.array(units)}
-        return whose | {each.name: each.values(codes[:, at], rng) for at, each in enumerate(self.domain.columns)}
+        from dalenius.synthesis.drawing import Drawing
 
-    def dealt(self, rows: int, rng: np.random.Generator) -> tuple[Codes, NDArray[np.int64]]:
-        """Codes of rows, and whose they are: each somebody else's, where units were not counted."""
-        codes = self.model.sample(rows, rng) if rows else np.zeros((0, len(self.domain.columns)), np.int32)
-        return (codes, np.arange(1, rows + 1)) if self.units is None else self.units.deal(codes, rng)
+        rng = np.random.default_rng(seed)
+        drawn, units = Drawing(self, facts, where).rows(rows, rng)
+        whose = {} if self.units is None else {self.units.name: pa.array(units)}
+        columns = enumerate(self.domain.columns)
+        return whose | {each.name: each.at(drawn.places[:, at], rng) for at, each in columns}
 
     def to_json(self) -> dict[str, Any]:
         """The stored tree."""
@@ -127,7 +135,17 @@ class StoredModel:
         """As `to_json` wrote it."""
         if data.get("format") != FORMAT:
             raise _unreadable(f"It is not of the format {FORMAT!r}; a newer dalenius may have written it.")
-        _check_size(sum(map(_numbers, _packs(data["model"]))))
+        try:
+            with np.errstate(all="ignore"):  # what comes of odd numbers is refused
+                found = cls._of_tree(data)
+                check_sound(found)
+        except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError):
+            raise _unreadable("It does not hold together: some of it is not what a model has there.") from None
+        return found
+
+    @classmethod
+    def _of_tree(cls, data: Mapping[str, Any]) -> StoredModel:
+        _check_size(sum(_numbers(each) * (_WIDER if each["type"] == "<f4" else 1) for each in _packs(data["model"])))
         domain = PolicyDomain.of_json(data["columns"])
         return cls(
             data["table"],
@@ -177,7 +195,7 @@ def _model_json(model: Model) -> dict[str, Any]:
             "groups": [packed(each[0], "<u2") for each in start.groups],
         }
     if isinstance(model, IndependentModel):
-        model = TreeModel(model.rows, [Step(at, (), share) for at, share in enumerate(model.shares)])
+        model = model.as_tree
     if isinstance(model, TreeModel):
         return {"form": _STEPS, "rows": float(model.rows), "steps": [_step_json(each) for each in model.steps]}
     raise RuntimeError("A generator's model cannot be stored.")
@@ -261,7 +279,7 @@ def unpacked(data: Mapping[str, Any]) -> NDArray[Any]:
 def _numbers(data: Mapping[str, Any]) -> int:
     """How many numbers are packed, by their shape."""
     shape = data["shape"]
-    if not all(type(each) is int and each >= 0 for each in shape):
+    if not all(type(each) is int and each > 0 for each in shape):  # what is empty may be of any length
         raise _unreadable("The shape of its numbers is none.")
     return math.prod(shape)
 
