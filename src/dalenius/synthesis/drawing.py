@@ -152,6 +152,9 @@ class Drawing:
         """Rows in the order of units. One that no longer is as it must be stands as its unit's first row does."""
         dealt = units.dealt(drawn.codes, self._sizes(units, len(drawn), rng), rng)
         found = Drawn(dealt.of(drawn.codes), dealt.of(drawn.places))
+        for at in dealt.always:
+            if not (units.fixed and units.fixed[at]):  # alike, and yet each of its own value
+                found.places[:, at] = drawn_places(self.stored.domain.columns[at], found.codes[:, at], None, rng)
         if self.facts or self.where is not None:
             self._given.follow(found)
             broken = ~self._given.meaning.holds(found)
@@ -161,9 +164,10 @@ class Drawing:
 
     def _sizes(self, units: MadeUpUnits, wanted: int, rng: np.random.Generator) -> NDArray[np.int64]:
         """How many of these rows each unit has."""
-        names = columns_of(self.condition)
-        held = [units.alike[self.stored.domain.place(name)] for name in names]
-        if all(alike == 1.0 for alike in held):  # a unit is so with all of its rows, or with none
+        held = [self.stored.domain.place(name) for name in columns_of(self.condition)]
+        if all(
+            units.alike[at] == 1.0 and units.fixed and units.fixed[at] for at in held
+        ):  # a unit is so with all of its rows, or with none
             return units.sizes_of(wanted, rng)
         size = max(1, min(TRIAL, self.stored.rows))
         every, numbers = Drawing(self.stored, self.facts).rows(size, rng)

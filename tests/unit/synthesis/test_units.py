@@ -231,6 +231,24 @@ def test_questions_about_persons_make_sense(shop: Curator, method: str):
         assert abs(regions[name] - homes[name]) < 0.2 * homes[name]
 
 
+def test_what_is_always_the_same_is_one_value_and_what_is_only_of_one_class_is_not(tmp_path: Path):
+    """A day of birth, of classes that are found; and amounts that are all of one class, each of its own."""
+    chance = np.random.default_rng(1)
+    people = np.repeat(np.arange(1500), 3)
+    born = np.array("1940-01-01", "datetime64[D]") + chance.integers(0, 20_000, 1500)[people]
+    rows = pa.table({"id": people, "born": born, "amount": np.round(chance.uniform(10, 90, len(people)), 2)})
+    columns = (
+        '[columns.born]\ntype = "date"\nbounds = ["1900-01-01", "2025-12-31"]\ndefault = "1900-01-01"\n'
+        '[columns.amount]\ntype = "number"\nbounds = [0, 1000000]\nstep = 0.01\ndefault = 0\n'
+    )
+    found = made(tmp_path, rows, columns, limit=3).analyst("ana").synthesize("t", epsilon=4.0, method="tree")
+    drawn = found.to_arrow(3000, seed=1).to_pydict()
+    units = found.stored.units
+    assert units is not None and units.fixed == (True, False)
+    assert len(set(zip(drawn["id"], drawn["born"], strict=True))) == len(set(drawn["id"]))
+    assert len(set(zip(drawn["id"], drawn["amount"], strict=True))) > 2900
+
+
 def test_a_model_with_units_comes_back_and_gives_the_same_rows(shop: Curator):
     found = shop.analyst("ana").synthesize("t", epsilon=2.0, method="tree")
     again = SyntheticTable.from_dict(found.to_dict())
