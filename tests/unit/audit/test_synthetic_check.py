@@ -92,7 +92,7 @@ def test_rows_with_noise_do_not_say_who_was_there(curator: Curator, home: Path, 
 
 def test_rows_that_are_made_here_are_made_from_the_others_and_dropped(curator: Curator, home: Path):
     files = files_of(home)
-    found = checked(curator, held_out=0.25, epsilon=1.0, method="tree", predict="région")
+    found = checked(curator, held_out=0.25, epsilon=1.0, method="tree", columns=("région", "age"), predict="région")
     assert found.made_here and found.most_advantage == pytest.approx(0.4621, abs=1e-3)
     assert found.rows["real"] + found.rows["held_out"] == 800 and 100 < found.rows["held_out"] < 300
     assert found.utility is not None and found.utility.real > 0.4 > found.utility.most_frequent - 0.05
