@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dalenius.errors import InputError
-from dalenius.synthesis.allowed import drawn_places
+from dalenius.synthesis.allowed import drawn_places, places_of
 from dalenius.synthesis.conditional import Conditional
 from dalenius.synthesis.known_facts import Kept, kept
 from dalenius.synthesis.meaning import Drawn, Meaning
@@ -112,8 +112,7 @@ class Drawing:
     def _plain(self, wanted: int, rng: np.random.Generator) -> Drawn:
         columns = self.stored.domain.columns
         codes = self.stored.model.sample(wanted, rng) if wanted else np.zeros((0, len(columns)), np.int32)
-        places = [drawn_places(each, codes[:, at], None, rng) for at, each in enumerate(columns)]
-        return Drawn(codes, np.stack(places, axis=1))
+        return Drawn(codes, places_of(columns, codes, {}, rng))
 
     def _settled(self, wanted: int, rng: np.random.Generator) -> Drawn:
         """More rows than are wanted, of which those are taken that meet the totals: of one column, to a row.
