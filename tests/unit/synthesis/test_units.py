@@ -29,7 +29,7 @@ from dalenius.synthesis.position_classes import Classes
 from dalenius.synthesis.release import SyntheticTable
 from dalenius.synthesis.request import SynthesisAsk
 from dalenius.synthesis.rows import UnitMeasurer
-from dalenius.synthesis.unit_counts import DIFFERENT, LONE, SAME, SIZES, count_units, read_units
+from dalenius.synthesis.unit_counts import DIFFERENT, LONE, NEAR, SAME, SIZES, count_units, read_units
 from dalenius.synthesis.units import MadeUpUnits
 
 
@@ -92,7 +92,7 @@ def test_all_rows_have_a_unit_and_all_units_rows(rows: int, seed: int):
 
 def habits_of(held: np.ndarray, seed: int = 1) -> np.ndarray:
     chance = np.random.default_rng(seed)
-    found = chance.choice([SAME, DIFFERENT], (2, len(held))).astype(np.int8)
+    found = chance.choice([SAME, NEAR, DIFFERENT], (2, len(held))).astype(np.int8)
     found[:, held == 1] = LONE
     return found
 
