@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dalenius.errors import InputError
-from dalenius.synthesis.allowed import ABSENT, drawn_places, fraction
+from dalenius.synthesis.allowed import ABSENT, fraction, places_of
 from dalenius.synthesis.conditioned import conditioned, settled
 from dalenius.synthesis.meaning import Drawn, Masks, Meaning, Sets
 from dalenius.synthesis.rounding import systematic
@@ -133,8 +133,8 @@ class Conditional:
 
     def _again(self, rows: Drawn, which: Masks, rng: np.random.Generator) -> Drawn:
         """Some of the rows with other values of their classes, where the condition holds for these too."""
-        places = [drawn_places(each, rows.codes[which, at], None, rng) for at, each in enumerate(self.domain.columns)]
-        other = Drawn(rows.codes[which], np.stack(places, axis=1))
+        codes = rows.codes[which]
+        other = Drawn(codes, places_of(self.domain.columns, codes, {}, rng))
         holds = self.meaning.holds(other)
         rows.places[np.flatnonzero(which)[holds]] = other.places[holds]
         return rows
@@ -170,11 +170,8 @@ class Conditional:
         parts = list[Drawn]()
         for each, number in zip(self._alternatives, systematic(masses, size, rng).tolist(), strict=True):
             codes = each.model.sample(number, rng) if number else np.zeros((0, len(self.domain.columns)), np.int32)
-            places = np.empty(codes.shape, np.int64)
-            for at, column in enumerate(self.domain.columns):
-                among = None if at in self.follows else each.allowed.get(at)
-                places[:, at] = drawn_places(column, codes[:, at], among, rng)
-            parts.append(Drawn(codes, places))
+            among = {at: some for at, some in each.allowed.items() if at not in self.follows}
+            parts.append(Drawn(codes, places_of(self.domain.columns, codes, among, rng)))
         found = Drawn.together(parts)
         self.follow(found)
         return found if len(parts) == 1 else found.at(rng.permutation(size))

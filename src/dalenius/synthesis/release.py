@@ -56,11 +56,7 @@ class SyntheticTable:
         return self.stored.rows if not self.facts.totals else self.rows_where(None)
 
     def rows_where(self, where: str | None) -> int:
-        """For how many of them a condition holds, by the model: as many are drawn where nobody says how many.
-
-        >>> table.rows_where("age >= 60 AND sex = 'f'")  # doctest: +SKIP
-        1204
-        """
+        """For how many of them a condition holds, by the model: as many are drawn where nobody says how many."""
         from dalenius.synthesis.drawing import Drawing
 
         return Drawing(self.stored, self.facts, where).expected

@@ -23,6 +23,7 @@ from dalenius.audit.synthetic.reading import People, claimed, read_synthetic
 from dalenius.curator import Curator
 from dalenius.errors import InputError, NotAllowedError, SourceUnavailableError, UnknownTableError
 from dalenius.synthesis.domain import Column, Domain
+from dalenius.synthesis.drawing import Drawing
 from dalenius.synthesis.release import SyntheticTable
 
 COLUMNS = ["sex", "région", "bmi", "age", "day", "at", "smoker", "wave", "country"]
@@ -91,7 +92,7 @@ def test_rows_with_noise_do_not_say_who_was_there(curator: Curator, home: Path, 
 
 def test_rows_that_are_made_here_are_made_from_the_others_and_dropped(curator: Curator, home: Path):
     files = files_of(home)
-    found = checked(curator, held_out=0.25, epsilon=1.0, method="tree", predict="région")
+    found = checked(curator, held_out=0.25, epsilon=1.0, method="tree", columns=("région", "age"), predict="région")
     assert found.made_here and found.most_advantage == pytest.approx(0.4621, abs=1e-3)
     assert found.rows["real"] + found.rows["held_out"] == 800 and 100 < found.rows["held_out"] < 300
     assert found.utility is not None and found.utility.real > 0.4 > found.utility.most_frequent - 0.05
@@ -156,10 +157,7 @@ def test_rows_of_a_file_are_the_rows_that_were_drawn(curator: Curator, made: Syn
     made.write(file, 500, seed=3)
     domain, codes = read_synthetic(file, made.stored.domain, curator.policy("people").columns)
     assert tuple(each.name for each in domain.columns) == MODELLED
-    rng = np.random.default_rng(3)
-    drawn = made.stored.model.sample(500, rng)
-    if made.stored.units is not None:  # who are dealt the rows
-        drawn, _ = made.stored.units.deal(drawn, rng)
+    drawn = Drawing(made.stored).rows(500, np.random.default_rng(3))[0].codes
     for at, column in enumerate(made.stored.domain.columns):
         assert (codes[at] == drawn[:, at]).all(), column.name
     assert claimed(file, "people") == (20.0 if form == "parquet" else None) and claimed(file, "other") is None
