@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dalenius.measuring.batches import MOST_ROWS
 from dalenius.synthesis.generators.adaptive import PoolModel
 from dalenius.synthesis.generators.privbayes import NetworkModel
 from dalenius.synthesis.generators.tree import TreeModel
@@ -30,8 +29,9 @@ if TYPE_CHECKING:
     from dalenius.synthesis.units import MadeUpUnits
 
 _MOST_COUNTED = 2.0**53  # rows of a table, and units
+_MOST_HELD = 2**36  # rows of one unit: of as many units as rows are drawn, that is within 63 bits
 _MOST_STEPS = 2**63  # of a bound from 0
-_KEYS: dict[Kind, type] = {Kind.INTEGER: int, Kind.BOOLEAN: bool, Kind.DATE: date, Kind.NUMBER: float}
+_KEYS: dict[Kind, type] = {Kind.INTEGER: int, Kind.BOOLEAN: bool, Kind.DATE: date}
 _ENDS: dict[Kind, type] = {Kind.INTEGER: int, Kind.DATE: date, Kind.DATETIME: datetime}
 
 
@@ -92,16 +92,15 @@ def _check_column(column: Modelled) -> None:
     _must(column.kind is Kind.NUMBER or all(type(each) is _ENDS[column.kind] for each in ends))
     _must(ends[0] <= ends[1] and (grid.step is None or grid.step > 0))
     if column.kind in {Kind.INTEGER, Kind.NUMBER}:
-        _must(all(abs(each / (grid.step or 1)) < _MOST_STEPS for each in ends))
+        _must(all(abs(each / (grid.step or 1)) <= _MOST_STEPS for each in ends))
     if column.classes is not None:
         _check_runs(column.classes.runs, grid.size)
 
 
 def _check_runs(runs: Sequence[tuple[int, int]], size: int) -> None:
-    """Runs of positions, one after another."""
-    _must(len(runs) > 0 and runs[0][0] >= 0 and runs[-1][1] < size)
-    _must(all(first <= last for first, last in runs))
-    _must(all(before[1] < after[0] for before, after in pairwise(runs)))
+    """Runs of positions, each beginning after the one before."""
+    _must(len(runs) > 0 and all(0 <= first <= last < size for first, last in runs))
+    _must(all(before[0] < after[0] for before, after in pairwise(runs)))
 
 
 def _check_weights(found: NDArray[np.float64], shape: Sequence[int]) -> None:
@@ -139,7 +138,7 @@ def _check_pool(model: PoolModel, sizes: Sequence[int]) -> None:
 
 def _check_units(units: MadeUpUnits, columns: int) -> None:
     _must(_are(str, units.name) and _is_number(units.count, _MOST_COUNTED))
-    _check_runs(units.sizes.runs, MOST_ROWS)
+    _check_runs(units.sizes.runs, _MOST_HELD)
     _check_weights(units.shares, (len(units.sizes),))
     _must(float(units.shares.min()) >= 0)
     _must(len(units.alike) == columns and all(each is None or _is_number(each, 1.0) for each in units.alike))
