@@ -103,7 +103,7 @@ class Modelled:
         # A value that is among no keys goes with the rest; without one no cleaned value is, and it counts as absent.
         other = len(places) if self.rest else 0 if self.keys == (REST,) else self.column.size - 1
         distinct, at = _distinct(values)
-        found = np.fromiter((places.get(each, other) for each in distinct), np.int32, len(distinct))[at]
+        found: Codes = np.fromiter((places.get(each, other) for each in distinct), np.int32, len(distinct))[at]
         found[absent] = self.column.size - 1
         return found
 
