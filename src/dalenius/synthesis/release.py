@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from dalenius._fields import Fields
 from dalenius.errors import InputError
 from dalenius.releasing.targets import check_target, unwritable
+from dalenius.synthesis.sound import check_facts
 from dalenius.synthesis.stored import StoredModel
 from dalenius.tables.policy import Facts
 
@@ -135,8 +136,19 @@ class SyntheticTable:
             found.flag("free"),
             found.mapping("receipt") if "receipt" in found else None,
             found.texts("notes"),
-            Facts.of_json(found.mapping("facts")) if "facts" in found else Facts(),
+            _facts(found, stored),
         )
+
+
+def _facts(found: Fields, stored: StoredModel) -> Facts:
+    if "facts" not in found:
+        return Facts()
+    try:
+        facts = Facts.of_json(found.mapping("facts"))
+        check_facts(facts, stored)
+    except (AttributeError, LookupError, TypeError, ValueError):
+        raise found.wrong("facts") from None
+    return facts
 
 
 def content_of(table: pa.Table, form: str) -> bytes:

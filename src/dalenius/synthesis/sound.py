@@ -16,7 +16,7 @@ import numpy as np
 from dalenius.synthesis.generators.adaptive import PoolModel
 from dalenius.synthesis.generators.privbayes import NetworkModel
 from dalenius.synthesis.generators.tree import TreeModel
-from dalenius.tables.policy import Kind
+from dalenius.tables.policy import Kind, label_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,7 +27,9 @@ if TYPE_CHECKING:
     from dalenius.synthesis.sampling import Step
     from dalenius.synthesis.stored import StoredModel
     from dalenius.synthesis.units import MadeUpUnits
+    from dalenius.tables.policy import Facts
 
+_MOST_RULES = 100
 _MOST_COUNTED = 2.0**53  # rows of a table, and units
 _MOST_HELD = 2**36  # rows of one unit: of as many units as rows are drawn, that is within 63 bits
 _MOST_STEPS = 2**63  # of a bound from 0
@@ -62,6 +64,25 @@ def check_sound(stored: StoredModel) -> None:
         _check_pool(model, sizes)
     if stored.units is not None:
         _check_units(stored.units, len(sizes))
+
+
+def check_facts(facts: Facts, stored: StoredModel) -> None:
+    """Refuses what nobody can know of the rows of this model.
+
+    Raises:
+        ValueError: It is no such thing.
+    """
+    keys = {each.name: set(map(label_of, each.keys)) for each in stored.domain.columns if each.keys is not None}
+    _must(_are(str, *facts.rules) and len(facts.rules) <= _MOST_RULES)
+    _must(_are(str, *facts.follows, *facts.follows.values()) and facts.values.keys() <= facts.follows.keys())
+    for name, of in facts.follows.items():
+        _must(of not in facts.follows)
+        goes = facts.values.get(name, {})
+        if name in keys and of in keys:
+            _must(keys[of].issuperset(goes) and keys[name].issuperset(goes.values()))
+    for totals in facts.totals.values():
+        _must(_are(str, *totals) and _are(int, *totals.values()) and any(totals.values()))
+        _must(all(0 <= each <= _MOST_COUNTED for each in totals.values()))
 
 
 def _must(condition: bool) -> None:

@@ -205,6 +205,38 @@ def test_with_any_one_part_of_it_replaced_it_is_refused_or_gives_rows(models: di
     assert refused > 150
 
 
+FACTS: tuple[Any, ...] = (
+    {"rules": 5},
+    {"rules": [5]},
+    {"rules": ["age > 1"] * 101},
+    {"follows": ["sex"]},
+    {"follows": {"sex": "smoker", "smoker": "sex"}},
+    {"follows": {"sex": {"column": "smoker"}}},
+    {"follows": {"sex": {"column": "smoker", "values": {"maybe": "m"}}}},
+    {"follows": {"sex": {"column": "smoker", "values": {"true": "x"}}}},
+    {"follows": {"sex": {"column": "smoker", "values": 5}}},
+    {"totals": {"sex": 5}},
+    {"totals": {"sex": {"m": "many"}}},
+    {"totals": {"sex": {"m": float("inf")}}},
+    {"totals": {"sex": {"m": -1}}},
+    {"totals": {"sex": {"m": 10**30}}},
+    {"totals": {"sex": {"m": 0}}},
+)
+
+
+@pytest.mark.parametrize("facts", FACTS)
+def test_what_nobody_can_know_of_a_model_is_refused(models: dict[str, Tree], facts: Any):
+    with pytest.raises(InputError):
+        SyntheticTable.from_dict(models["tree"] | {"facts": facts})
+
+
+def test_what_is_known_comes_over(models: dict[str, Tree]):
+    follows = {"sex": {"column": "smoker", "values": {"true": "m", "false": "f"}}}
+    facts = {"rules": ["age >= 18"], "follows": follows, "totals": {"wave": {"1": 5, "2": 7}}}
+    found = SyntheticTable.from_dict(models["tree"] | {"facts": facts})
+    assert found.to_dict()["facts"] == facts and found.to_arrow(30, seed=1).num_rows == 30
+
+
 @pytest.mark.parametrize(
     "bounds",
     [
