@@ -165,6 +165,13 @@ def test_rows_of_a_file_are_the_rows_that_were_drawn(curator: Curator, made: Syn
     assert claimed(file, "people") == (20.0 if form == "parquet" else None) and claimed(file, "other") is None
 
 
+@pytest.mark.parametrize("said", ["NaN", '"nan"', "Infinity", "-1", "0", "true", "[]", "1e400", "[" * 50_000])
+def test_a_price_that_is_none_is_not_taken_from_a_file(tmp_path: Path, said: str):
+    about = f'{{"table": "people", "guarantee": {{"epsilon": {said}}}}}'
+    pq.write_table(pa.table({"age": [1]}).replace_schema_metadata({"dalenius": about}), tmp_path / "rows.parquet")
+    assert claimed(tmp_path / "rows.parquet", "people") is None
+
+
 def test_rows_of_other_programs_are_read_or_refused(curator: Curator, made: SyntheticTable, tmp_path: Path):
     domain, file, declared = made.stored.domain, tmp_path / "rows.csv", curator.policy("people").columns
     pc.write_csv(pa.table({"age": [None, "7"], "sex": ["f", "unheard of"], "more": [1, 2]}), file)
