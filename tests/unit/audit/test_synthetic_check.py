@@ -23,6 +23,7 @@ from dalenius.audit.synthetic.reading import People, claimed, read_synthetic
 from dalenius.curator import Curator
 from dalenius.errors import InputError, NotAllowedError, SourceUnavailableError, UnknownTableError
 from dalenius.synthesis.domain import Column, Domain
+from dalenius.synthesis.drawing import Drawing
 from dalenius.synthesis.release import SyntheticTable
 
 COLUMNS = ["sex", "région", "bmi", "age", "day", "at", "smoker", "wave", "country"]
@@ -156,10 +157,7 @@ def test_rows_of_a_file_are_the_rows_that_were_drawn(curator: Curator, made: Syn
     made.write(file, 500, seed=3)
     domain, codes = read_synthetic(file, made.stored.domain, curator.policy("people").columns)
     assert tuple(each.name for each in domain.columns) == MODELLED
-    rng = np.random.default_rng(3)
-    drawn = made.stored.model.sample(500, rng)
-    if made.stored.units is not None:  # who are dealt the rows
-        drawn, _ = made.stored.units.deal(drawn, rng)
+    drawn = Drawing(made.stored).rows(500, np.random.default_rng(3))[0].codes
     for at, column in enumerate(made.stored.domain.columns):
         assert (codes[at] == drawn[:, at]).all(), column.name
     assert claimed(file, "people") == (20.0 if form == "parquet" else None) and claimed(file, "other") is None
