@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 LEAST = 1e-9  # of the mass: below that a condition holds for nothing that a model could know of
 TRIES, FIRST_TRIES = 10, 2_000_000  # rows that are drawn for each that is wanted, at most; and besides
 FEW = 100  # rows: where fewer are found in all tries, there are none
-BATCH = 500_000  # rows at a time
+BATCH, BATCH_VALUES = 500_000, 4_000_000  # rows at a time, and values: whoever draws may ask a server to
 SPARE = 4  # rows that are drawn for each that is taken, where rows weigh differently
 PILOT = 50_000  # rows by which it is told how often a condition holds
 
@@ -119,8 +119,14 @@ class Conditional:
         """So many rows for which the condition holds."""
         if not self.factors or not wanted:
             return self._tried(wanted, rng)
-        sizes = [min(BATCH // SPARE, wanted - at) for at in range(0, wanted, BATCH // SPARE)]
+        most = self._batch // SPARE
+        sizes = [min(most, wanted - at) for at in range(0, wanted, most)]
         return Drawn.together([self._weighed(each, rng) for each in sizes])
+
+    @property
+    def _batch(self) -> int:
+        """So many rows are tried at once."""
+        return max(1_000, min(BATCH, BATCH_VALUES // len(self.domain.columns)))
 
     def _weighed(self, wanted: int, rng: np.random.Generator) -> Drawn:
         """Rows taken in proportion to what they weigh; one that is taken again gets other values of its classes."""
@@ -159,7 +165,7 @@ class Conditional:
                 return self._again(found.at(taken), again, rng).at(rng.permutation(wanted))
             lacking = wanted - kept
             # the first time no more than are wanted: where every row is kept, none is left over
-            some = self._proposed(min(BATCH, lacking if not tried else _more(lacking, kept, tried)), rng)
+            some = self._proposed(min(self._batch, lacking if not tried else _more(lacking, kept, tried)), rng)
             parts.append(some.at(self._kept(some, rng)))
             tried, kept = tried + len(some), kept + len(parts[-1])
         return Drawn.together(parts).at(slice(wanted))
