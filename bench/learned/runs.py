@@ -32,7 +32,7 @@ def accuracy(table: Learned, epsilon: float, split: int, runs: int, *, rows: int
     """The share of held-out rows that are told right, on average over runs, by the default rules."""
     train, held = table.split(split)
     mine, other = table.rows(train), table.rows(held)
-    task, began = table.task, time.process_time()
+    task, began, rows = table.task, time.process_time(), min(rows, rules.ENOUGH_ROWS)
     values = {name: (each[mine], np.zeros(len(mine), bool)) for name, each in table.values.items()}
     starts = np.searchsorted(table.owner[mine], [*train, table.units])
     population = Population.counted(len(train), COUNT_SIGMA, rows=rows, held=len(mine) / len(train))

@@ -30,6 +30,7 @@ class Where:
     classifies: ClassVar[bool] = False
     chances: ClassVar[bool] = False
     smoothness: ClassVar[float] = 0.0
+    flattens: ClassVar[bool] = True
 
     def __init__(self, part: float) -> None:
         self._part = part

@@ -19,10 +19,10 @@ from dalenius.accounting.events import Composed, Pure, Zcdp
 from dalenius.accounting.guarantees import ZCDP
 from dalenius.errors import InputError
 from dalenius.learning import output, people
-from dalenius.learning.gradients import Gradients
+from dalenius.learning.gradients import MOST_ROWS, Gradients
 from dalenius.learning.people import COUNT, MOST_COUNTED
 from dalenius.learning.request import AUTO, ModelAsk
-from dalenius.learning.rules import MOST_ROWS, MOST_STEPS, Population, Price, plan
+from dalenius.learning.rules import ENOUGH_ROWS, MOST_STEPS, Population, Price, plan
 from dalenius.learning.stored import FORMAT
 from dalenius.learning.task import task_of
 from dalenius.ledger.budgets import Accounting
@@ -85,6 +85,8 @@ class Planned:
         features = _in_order(ask.features, table)
         task, left = task_of(table.policy.columns, ask.target, ask.model, features=features, hidden=hidden)
         rows, notes = rows_limit(table, ask.rows_per_unit, average=True)
+        if ask.rows_per_unit is None:
+            rows = min(rows, ENOUGH_ROWS)
         if rows > MOST_ROWS:
             few = f"Of a unit with more rows {MOST_ROWS:,} are learned from, which ones a keyed hash decides."
             rows, notes = MOST_ROWS, (*notes, few)

@@ -18,7 +18,7 @@ from dalenius.learning.recipe import Recipe
 from dalenius.learning.task import Task
 
 MOST_BATCH = 16_384  # rows in a step; of fewer people all are in each
-MOST_ROWS = 8  # of one unit: more of them tell less than they take time
+ENOUGH_ROWS = 8  # of one unit, where nobody asks for more: they tell less than they take time
 OVERFLOW = 1e-15  # of δ, for steps with more drawn than slots
 CLIP = 0.35  # of the length that gradients are thought to have at first
 WAY = 0.7  # how far to go in all, per unit of signal over noise
@@ -51,10 +51,9 @@ class Population:
 
     @classmethod
     def counted(cls, units: float, sigma: float, *, rows: int = 1, held: float = 1.0) -> Population:
-        """From a count with discrete Gaussian noise of standard deviation σ: room for 13 of them and one more.
+        """From a count with discrete Gaussian noise: room for 13σ more, and one.
 
-        P(more) < 10⁻³⁸: at whole m, P(N_ℤ ≥ m) ≤ P(N ≥ m − 1) [Canonne, Kamath & Steinke (2020), Prop. 25], and a
-        normal number is above 13σ with chance 6.2·10⁻³⁹.
+        P(X ≥ m) ≤ P(N(0, σ²) ≥ m − 1) [Canonne, Kamath & Steinke (2020), Prop. 25], which 13σ away is below 10⁻³⁸.
         """
         return cls(units, math.ceil(units + 13 * sigma) + 1, 1e-38, rows, held)
 
@@ -87,7 +86,7 @@ def plan(
         steps: How many steps; None: by rule.
     """
     people = max(1.0, population.units)
-    rows = min(population.rows, MOST_ROWS)
+    rows = population.rows
     held = min(max(1.0, population.held), float(rows))
     size = float(max(1, MOST_BATCH // rows) if batch is None else parameters.count(batch, "batch"))
     if batch is not None and batch > people:
@@ -105,12 +104,15 @@ def plan(
     centring = math.ceil(CENTRING * number) if number > 1 else 0
     slots = population.capacity if rate == 1 else slots_for(rate, population.capacity, number, OVERFLOW)
     grid = min(34, _EXACT_BITS - math.ceil(math.log2(norm * slots)))
-    if rows > 1:
-        grid = min(grid, MOST_CLIP_BITS - math.ceil(math.log2(norm)))
+    if rows > 1:  # the square of a unit's length is then worked out exactly (`gradients`)
+        grid = min(grid, math.floor(MOST_CLIP_BITS - math.log2(norm)))
     clip = math.floor(norm * 2**grid)
     multiplier = calibrate_sampled(rate, number, price.rho, price.orders)
     delta = overflow(rate, population.capacity, slots, number) + population.delta
     smooth = task.loss.smoothness * (0.5 if task.outputs == 1 else 1.0) * task.length**2
+    rate_of_steps = way * _SMOOTH_STEPS / ((number - centring) * smooth)
+    if not task.loss.flattens:  # longer steps would overshoot, again and again
+        rate_of_steps = min(rate_of_steps, 1 / (task.loss.smoothness * task.length**2))
     return Recipe(
         task,
         people,
@@ -125,7 +127,7 @@ def plan(
         clip,
         multiplier * clip**2,
         delta,
-        learning_rate=way * _SMOOTH_STEPS / ((number - centring) * smooth),
+        learning_rate=rate_of_steps,
         momentum=0.0,
         averaged=AVERAGED,
     )

@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.unit.learning.made import task_with
+from tests.seeded_noise import seeded_noise
+from tests.unit.learning.made import some_units, task_with
 
 from dalenius.errors import InputError, NotAllowedError, UnknownColumnError
-from dalenius.learning import rules
+from dalenius.learning import rules, sgd
 from dalenius.learning.features import WHOLE, Feature
 from dalenius.learning.fitted import Model, encode_features
 from dalenius.learning.models import MODELS
@@ -214,6 +215,34 @@ def test_the_plan_follows_from_public_facts_and_holds_its_price():
             assert event.delta < 2e-15 and recipe.slots <= recipe.capacity
             whole = budget.filter().price(epsilon, float(event.delta))
             assert covers(whole, event, budget.sampling_orders(epsilon))
+
+
+@pytest.mark.parametrize("model", list(MODELS))
+def test_every_model_keeps_most_of_what_can_be_learned(model: str):
+    """Of what training without noise gains over knowing nothing; rules alone, ε = 1, 4,000 people."""
+    from scipy.optimize import minimize
+
+    from dalenius.ledger.budgets import Budget
+
+    task, chance = task_with(5, model, 3), np.random.default_rng(3)
+    units = some_units(task, 4000, capacity=4066)
+    signal = units.numbers[:4000, 0, :5] @ chance.normal(size=5) / WHOLE + chance.normal(size=4000) / 2
+    aims = np.digitize(signal, [-0.5, 0.5]) if task.classes else np.clip(0.4 + signal / 8, 0, 1)
+    units.aims[:4000, 0] = aims
+    budget = Budget(1.0, 1e-5)
+    price = Price(budget.filter().price(1.0).rho, budget.sampling_orders(1.0))
+    recipe = rules.plan(task, Population.counted(4000.0, 5.0), price)
+    numbers = units.numbers[:4000, 0].T.astype(float) / WHOLE
+
+    def loss(weights: np.ndarray) -> float:
+        return float(task.loss.loss(weights.reshape(recipe.shape) @ numbers, units.aims[:4000, 0]).mean())
+
+    nothing = minimize(lambda each: loss(np.outer(each, np.eye(6)[5])), np.zeros(task.outputs), method="BFGS").fun
+    best = minimize(loss, np.zeros(recipe.dimension), method="BFGS").fun
+    with seeded_noise(1):
+        found = loss(sgd.train(recipe, recipe.event(), units).values)
+    assert best <= found
+    assert (nothing - found) / (nothing - best) > 0.8
 
 
 def test_numbers_that_are_equal_everywhere_are_all_alike():

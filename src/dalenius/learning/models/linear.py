@@ -23,6 +23,7 @@ class Linear:
     classifies: ClassVar[bool] = False
     chances: ClassVar[bool] = False
     smoothness: ClassVar[float] = 1.0
+    flattens: ClassVar[bool] = False
 
     def outputs(self, classes: int) -> int:
         """The number."""

@@ -23,6 +23,7 @@ class Logistic:
     classifies: ClassVar[bool] = True
     chances: ClassVar[bool] = True
     smoothness: ClassVar[float] = 0.5
+    flattens: ClassVar[bool] = True
 
     def outputs(self, classes: int) -> int:
         """One score where there are two classes."""

@@ -21,12 +21,14 @@ class Loss(Protocol):
         classifies: Whether the target is a class.
         chances: Whether it tells the chance of each class.
         smoothness: The most curvature in any direction of the scores.
+        flattens: Whether it curves less where something has been learned.
     """
 
     name: ClassVar[str]
     classifies: ClassVar[bool]
     chances: ClassVar[bool]
     smoothness: ClassVar[float]
+    flattens: ClassVar[bool]
 
     def outputs(self, classes: int) -> int:
         """How many scores a row has."""

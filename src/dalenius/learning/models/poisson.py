@@ -24,6 +24,7 @@ class Poisson:
     classifies: ClassVar[bool] = False
     chances: ClassVar[bool] = False
     smoothness: ClassVar[float] = 1.0
+    flattens: ClassVar[bool] = True
 
     def outputs(self, classes: int) -> int:
         """The logarithm of the mean."""

@@ -25,6 +25,7 @@ class Svm:
     classifies: ClassVar[bool] = True
     chances: ClassVar[bool] = False
     smoothness: ClassVar[float] = 1.0
+    flattens: ClassVar[bool] = True
 
     def outputs(self, classes: int) -> int:
         """One score where there are two classes."""
