@@ -112,7 +112,7 @@ def _alone(found: TrainedModel) -> dict[str, Any]:
 
 def _training(training: Mapping[str, Any], unit: str) -> list[str]:
     counted = "counted with noise in the same charge" if training["counted"] else "by the released count"
-    held = f", {to_percent(training['held_out'])} of them held out" if training["held_out"] else ""
+    held = f"; {to_percent(training['held_out'])} of all were held out" if training["held_out"] else ""
     lines = [
         (
             f"- About {training['people']:,} units ({_name(unit)}) were learned from, {counted}{held}; at most "
@@ -122,10 +122,9 @@ def _training(training: Mapping[str, Any], unit: str) -> list[str]:
     if not training["steps"]:
         once = f"- Noise was added once to each weight, with σ = {to_digits(training['sigma'], 4)}."
         return [*lines, f"{once} Weights are held near 0 by λ = {to_digits(training['regularisation'], 3)}."]
-    lines.append(
-        f"- {count_of(training['steps'], 'step')}, each with about {training['batch']:,} units drawn at random "
-        f"(rate {training['rate']:.4g}, {training['slots']:,} slots)."
-    )
+    drawn = f"about {training['batch']:,} units drawn at random (rate {training['rate']:.4g})"
+    each = "all units" if training["rate"] == 1 else drawn
+    lines.append(f"- {count_of(training['steps'], 'step')}, each with {each}, in {training['slots']:,} slots.")
     lines.append(
         f"- One unit moves a sum by at most {to_digits(training['clip'], 4)} (L2); the noise has σ = "
         f"{to_digits(training['sigma'], 4)} times that."

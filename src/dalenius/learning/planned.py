@@ -88,7 +88,8 @@ class Planned:
         if ask.rows_per_unit is None:
             rows = min(rows, ENOUGH_ROWS)
         if rows > MOST_ROWS:
-            rows, notes = MOST_ROWS, (*notes, f"Of one unit {MOST_ROWS:,} rows are learned from, by keyed hash.")
+            few = f"Of a unit with more rows {MOST_ROWS:,} are learned from, which ones a keyed hash decides."
+            rows, notes = MOST_ROWS, (*notes, few)
         periods = charged_periods(table, TRUE, "A model", "Ask the owner for shorter bounds of that column.")
         return cls(ask, table, task, left, method, rows, allotment, periods, notes)
 

@@ -26,6 +26,7 @@ from dalenius.errors import (
 from dalenius.learning.folder import load_model
 from dalenius.learning.reading import read_units
 from dalenius.learning.release import TrainedModel
+from dalenius.learning.rules import ENOUGH_ROWS
 from dalenius.ledger.budgets import covers
 from dalenius.ledger.verification import verify
 from dalenius.releasing.kinds import kind_of
@@ -160,6 +161,15 @@ def test_several_rows_of_a_unit_are_learned_from(tmp_path: Path):
     assert found.stored.recipe.rows == 4
     scored = found.score(some_people(300, seed=7))
     assert scored.accuracy is not None and scored.accuracy > 0.85
+
+
+def test_of_units_with_very_many_rows_some_are_learned_from(tmp_path: Path):
+    curator = curator_of(tmp_path, some_people(60, each=30), contribution="[contribution]\nrows = 30")
+    for method in ("sgd", "output"):
+        found = curator.analyst("ana").train("people", "income", epsilon=20.0, method=method)
+        assert found.stored.recipe.rows == ENOUGH_ROWS
+    more = curator.analyst("ana").train("people", "income", epsilon=20.0, rows_per_unit=20)
+    assert more.stored.recipe.rows == 20 and not more.free
 
 
 # --- refused before the charge

@@ -142,7 +142,7 @@ async def _obtain(
             while not await job.wait(pause):
                 told = job.to_dict()
                 waiting(told["seconds_left"])
-                if "steps" in told:
+                if told["steps"] is not None:
                     stepped(*told["steps"])
                 pause = 0.2 if told["seconds_left"] is None else 1.0
         finally:

@@ -146,11 +146,10 @@ class Job:
             "state": "done" if result is not None else "failed" if trouble is not None else "running",
             "leaves": None if self.leaves is None else self.leaves.isoformat(timespec="milliseconds"),
             "seconds_left": left,
+            "steps": None if self.steps is None or done else list(self.steps),
             "result": None,
             "problem": trouble,
         }
-        if self.steps is not None and not done:
-            shown["steps"] = list(self.steps)
         if result is None:
             return encode(shown)
         parts = (b"%s: %s" % (encode(key), result if key == "result" else encode(shown[key])) for key in shown)

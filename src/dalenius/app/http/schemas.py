@@ -393,7 +393,7 @@ class JobOut(BaseModel):
     leaves: str | None
     seconds_left: float | None
     steps: list[int] | None = Field(
-        None, description="Of a training: steps done, and in all; told to tokens that the owner trusts."
+        description="Of a training: how many steps are done, and in all; told to tokens that the owner trusts alone."
     )
     result: ReleaseOut | dict[str, Any] | None
     problem: ProblemOut | None
