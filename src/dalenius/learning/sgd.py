@@ -95,11 +95,11 @@ def steps(recipe: Recipe, event: Event, units: Units, start: Checkpoint | None =
     while at.step < recipe.steps:
         drawn, step = draw_units(recipe.rate, recipe.capacity, recipe.slots), at.step + 1
         if step <= recipe.centring:
-            noisy = where.sum(at.weights, units, drawn) + next(noise).reshape(recipe.shape)
+            noisy = _noisy(where.sum(at.weights, units, drawn), next(noise))
             at = replace(at, step=step, centre=at.centre + noisy[0] / recipe.divisor)
             centre = _centre(recipe, at)
         else:
-            noisy = gradients.sum(at.weights, units, drawn, centre) + next(noise).reshape(recipe.shape)
+            noisy = _noisy(gradients.sum(at.weights, units, drawn, centre), next(noise))
             velocity = recipe.momentum * at.velocity + noisy / recipe.divisor + recipe.regularisation * at.weights
             weights = at.weights - recipe.learning_rate * velocity
             average = weights if step <= first + 1 else at.average + (weights - at.average) / (step - first)
@@ -144,6 +144,12 @@ def _centre(recipe: Recipe, at: Checkpoint) -> NDArray[np.float32] | None:
     if recipe.centring == 0 or at.step < recipe.centring:
         return None
     return centre_of(at.centre / (recipe.part * recipe.centring), 1.0)
+
+
+def _noisy(exact: NDArray[np.int64], noise: NDArray[Any]) -> NDArray[np.float64]:
+    """A sum with its noise, which may be wider than 64 bits; only then doubles, for what is made of it."""
+    found: NDArray[Any] = exact + noise.reshape(exact.shape)
+    return found.astype(np.float64)
 
 
 def _noise(event: SampledGaussian, steps_left: int) -> Iterator[NDArray[np.int64]]:

@@ -153,6 +153,13 @@ def test_what_was_not_charged_is_not_trained():
         finished(recipe, begin(recipe))
 
 
+def test_noise_beyond_64_bits_is_noise_too():
+    task = task_with(2, "logistic", 3)
+    recipe = recipe_of(task, variance=Fraction(2) ** 140, centring=1)
+    found = train(recipe, recipe.event(), some_units(task, 20)).values
+    assert found.dtype == np.float64 and np.isfinite(found).all() and np.abs(found).max() > 2.0**20
+
+
 def test_progress_is_told_every_step():
     task = task_with(2)
     recipe, told = recipe_of(task), list[int]()
