@@ -83,16 +83,17 @@ def bounded(name: str, x: NDArray[np.float64], y: NDArray[np.int64], low: Any, h
 
 
 def of_scikit(path: Path) -> list[Learned]:
-    """Digits and breast cancer, as `peers/learning_tables.py` wrote them.
+    """Digits, breast cancer, iris and made-up classes, as `peers/learning_tables.py` wrote them.
 
-    Pixels lie between 0 and 16; the bounds of the others are those in scikit-learn's description of the table.
+    Pixels lie between 0 and 16; the bounds of cancer and iris are those in scikit-learn's description of the table,
+    which are the least and the greatest values. The rules of training were chosen without the last two.
     """
     found = np.load(path)
-    digits, cancer = found["digits_x"], found["cancer_x"]
-    return [
-        bounded("digits", digits, found["digits_y"], np.zeros(64), np.full(64, 16.0)),
-        bounded("cancer", cancer, found["cancer_y"], cancer.min(axis=0), cancer.max(axis=0)),
-    ]
+    tables = [bounded("digits", found["digits_x"], found["digits_y"], np.zeros(64), np.full(64, 16.0))]
+    for name in ("cancer", "iris", "made"):
+        x = found[f"{name}_x"]
+        tables.append(bounded(name, x, found[f"{name}_y"], x.min(axis=0), x.max(axis=0)))
+    return tables
 
 
 def adult(folder: Path | None) -> Learned:
