@@ -1,7 +1,7 @@
 """Share, multiply, open: the protocol of Ben-Or, Goldwasser and Wigderson for semi-honest parties.
 
-*Guarantee.* What any t parties see can be computed from their own inputs and outputs alone, so it tells nothing about the
-others' inputs: shares that they receive are uniform, and what is opened is an output or masked by a uniform number
+*Guarantee.* What any t parties see can be computed from their own inputs and outputs alone, so it tells nothing about
+the others' inputs: shares that they receive are uniform, and what is opened is an output or masked by a uniform number
 (Ben-Or, Goldwasser and Wigderson 1988, Theorem 1; Asharov and Lindell 2017 give the full proof). Shares that come from
 keys make it computational: as far as AES-256 is a pseudo-random function.
 
@@ -9,8 +9,8 @@ keys make it computational: as far as AES-256 is a pseudo-random function.
 noticed where more than t + 1 parties open together, and its sender named where 3t + 1 ≤ n; but a party that deviates
 in a product can change what comes out without being noticed.
 
-*References.* M. Ben-Or, S. Goldwasser and A. Wigderson, STOC 1988; the one-round degree reduction is that of R. Gennaro,
-M. Rabin and T. Rabin, PODC 1998; G. Asharov and Y. Lindell, Journal of Cryptology 30(1), 2017.
+*References.* M. Ben-Or, S. Goldwasser and A. Wigderson, STOC 1988; the one-round degree reduction is that of R.
+Gennaro, M. Rabin and T. Rabin, PODC 1998; G. Asharov and Y. Lindell, Journal of Cryptology 30(1), 2017.
 """
 
 from __future__ import annotations
@@ -112,8 +112,8 @@ def check(run: Run, field: Field, shares: dict[int, Array]) -> None:
     if not wrong:
         raise PartyRefusedError(
             "The parties' shares do not fit together, so nothing was opened.",
-            why=f"One of them sent a wrong share. With {run.parties} parties of which {run.threshold} may collude, nobody"
-            " can tell which.",
+            why=f"One of them sent a wrong share. With {run.parties} parties of which {run.threshold} may collude,"
+            " nobody can tell which.",
             fix=f"Ask all parties to check their versions; with {3 * run.threshold + 1} parties it could be named.",
         )
     names = [run.names[each - 1] for each in wrong]
@@ -176,6 +176,8 @@ async def reveal_product(run: Run, field: Field, points: Array) -> Array:
     With 2t + 1 parties a wrong point is not noticed.
     """
     hidden = field.add(points, zeros(run, field, points.shape))
-    got = await run.exchange_arrays("reveal product", field, points.shape, dict.fromkeys(run.others, hidden), run.others)
+    got = await run.exchange_arrays(
+        "reveal product", field, points.shape, dict.fromkeys(run.others, hidden), run.others
+    )
     got[run.me] = hidden
     return run.scheme(field).reconstruct(got, 2 * run.threshold)

@@ -1,8 +1,8 @@
 """The field with 2^k elements, 64 of them to a word.
 
 An element of GF(2^k) is a polynomial of degree below k over bits. An array holds one *plane* of bits for each
-coefficient: shape (k, …, words), where bit j of a word belongs to the j-th of its 64 elements. So a word-wise XOR adds 64
-elements, and a product is a handful of ANDs. Bits are the elements 0 and 1: their sum is XOR, their product AND.
+coefficient: shape (k, …, words), where bit j of a word belongs to the j-th of its 64 elements. So a word-wise XOR adds
+64 elements, and a product is a handful of ANDs. Bits are the elements 0 and 1: their sum is XOR, their product AND.
 
 Shares of bits need a field with more elements than there are parties, and no more: GF(4) for three, GF(8) for up to
 seven, GF(16) for up to fifteen.
@@ -46,7 +46,9 @@ class Binary:
 
     def __post_init__(self) -> None:
         if self.degree not in _MODULI:
-            raise InputError(f"GF(2^{self.degree}) is not offered.", why="Its modulus is missing.", fix="Take 2, 3 or 4.")
+            raise InputError(
+                f"GF(2^{self.degree}) is not offered.", why="Its modulus is missing.", fix="Take 2, 3 or 4."
+            )
 
     @staticmethod
     def holding(parties: int) -> Binary:
@@ -65,7 +67,7 @@ class Binary:
 
     def pack(self, values: Array) -> bytes | memoryview:
         """The bytes that travel."""
-        return memoryview(np.ascontiguousarray(values, _WORD)).cast("B") if values.size else b""
+        return np.ascontiguousarray(values, _WORD).data.cast("B") if values.size else b""
 
     def unpack(self, data: bytes | bytearray | memoryview, shape: tuple[int, ...]) -> Array:
         """The elements in such bytes.
@@ -109,7 +111,8 @@ class Binary:
 
     def total(self, values: Array) -> Array:
         """The sum over the axis after the planes."""
-        return np.bitwise_xor.reduce(values, axis=1)
+        found: Array = np.bitwise_xor.reduce(values, axis=1)
+        return found
 
     def multiply(self, a: Array, b: Array) -> Array:
         """a · b, element by element; shapes are broadcast."""

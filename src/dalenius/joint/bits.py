@@ -1,7 +1,7 @@
 """Bits of secret numbers: masks whose bits are shared, adders, and bits on their way between fields.
 
-A secret z is opened as c = z + r for a mask r that nobody knows and whose bits are shared. What remains is to take r from
-the public c, bit by bit.
+A secret z is opened as c = z + r for a mask r that nobody knows and whose bits are shared. What remains is to take r
+from the public c, bit by bit.
 
 *Mask.* t + 1 dealers each share a uniform number of the field and its bits; r is their sum. One dealer at least is
 outside any t parties, so r is uniform modulo p to them, over all 61 bits, and c tells nothing. A mask of k + κ bits for
@@ -11,15 +11,16 @@ numbers of k bits, as is common, would leave κ < 61 − k bits of hiding: here 
 lowest. So c − r₁ − … is a sum of q-bit numbers with end-around carry: full adders bring it down to X + Y (their carries
 need one product each, and go round), and a tree of carries of depth log q does the rest.
 
-*The one odd case.* 0 has two forms, all bits 0 and all bits 1. X + Y, with the carry taken as that of X + Y + 1, gives 0
-for both, unless X and Y are both all ones; their last adder then had three numbers of all ones, and c, being below p, is none.
+*The one odd case.* 0 has two forms, all bits 0 and all bits 1. X + Y, with the carry taken as that of X + Y + 1, gives
+0 for both, unless X and Y are both all ones; their last adder then had three numbers of all ones, and c, being below
+p, is none.
 
-*Guarantee.* As for products (`bgw`), each opened number being masked by a uniform one. *Assumes* semi-honest parties; the
-dealers' bits are taken to be those of their numbers.
+*Guarantee.* As for products (`bgw`), each opened number being masked by a uniform one. *Assumes* semi-honest parties;
+the dealers' bits are taken to be those of their numbers.
 
-*References.* I. Damgård, M. Fitzi, E. Kiltz, J. Nielsen and T. Toft, TCC 2006, and T. Nishide and K. Ohta, PKC 2007, for
-comparison by the lowest bit of 2z; P. Mohassel and P. Rindal, CCS 2018, for carry-save adders on shares; A. Aly, E. Orsini,
-D. Rotaru, N. Smart and T. Wood, WAHC 2019, for random bits shared in two fields.
+*References.* I. Damgård, M. Fitzi, E. Kiltz, J. Nielsen and T. Toft, TCC 2006, and T. Nishide and K. Ohta, PKC 2007,
+for comparison by the lowest bit of 2z; P. Mohassel and P. Rindal, CCS 2018, for carry-save adders on shares; A. Aly,
+E. Orsini, D. Rotaru, N. Smart and T. Wood, WAHC 2019, for random bits shared in two fields.
 """
 
 from __future__ import annotations
@@ -81,8 +82,8 @@ async def masks(run: Run, field: Mersenne, count: int) -> Mask:
 async def negative(run: Run, numbers: Shares, field: Mersenne) -> Shares:
     """Whether each number is below zero, that is above p/2: a row of bits.
 
-    2z mod p is even for 0 ≤ z < p/2 and odd otherwise (Nishide and Ohta 2007), since p is odd. Its lowest bit is that of
-    X + Y, turned over where X + Y reaches p.
+    2z mod p is even for 0 ≤ z < p/2 and odd otherwise (Nishide and Ohta 2007), since p is odd. Its lowest bit is that
+    of X + Y, turned over where X + Y reaches p.
     """
     x, y = await _opened(run, numbers + numbers, field)
     carry = await _carry(run, x, y)
@@ -152,7 +153,7 @@ async def _dual_bits(run: Run, field: Mersenne, rows: int, count: int) -> tuple[
 
 
 async def _opened(run: Run, numbers: Shares, field: Mersenne) -> tuple[Shares, Shares]:
-    """Two rows of q bits each whose sum with end-around carry is the number: opened under a mask, which is taken away."""
+    """Two q-bit numbers whose sum with end-around carry is the number: opened under a mask, which is taken away."""
     (count,) = numbers.shape
     mask = await masks(run, field, count)
     opened = await reveal(run, numbers + mask.number)

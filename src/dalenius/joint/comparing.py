@@ -34,8 +34,7 @@ async def truncate(run: Run, numbers: Shares, field: Mersenne, places: int) -> S
     """The whole part of number / 2^`places`, rounded down; exact for numbers from −p/4 to p/4.
 
     With z = number + 2^(q−2) ≥ 0, the lowest bits of z are split off and the rest is divisible: times 2^−places is a
-    division. Truncation that rounds by chance is cheaper, but its usual proof of security is wrong (Li, Duan, Jiang,
-    Zhao, Xiong and Chow, "Privacy of probabilistic truncation", 2023), and its masks would not fit into 61 bits.
+    division. Truncation that rounds by chance is cheaper, but its masks of k + κ bits would hide too little in 61 bits.
     """
     (count,) = numbers.shape
     offset = 1 << (field.exponent - 2)
@@ -85,4 +84,3 @@ def _exchanges(count: int) -> list[tuple[list[int], list[int]]]:
             d, q, r = q - p, q >> 1, p
         p >>= 1
     return found
-

@@ -15,7 +15,7 @@ must come over a way that nobody else can write to, or be compared by their fing
 from __future__ import annotations
 
 import base64
-import datetime
+import datetime as dt
 import hashlib
 import os
 import re
@@ -85,29 +85,45 @@ class Card:
             InputError: It is no card.
         """
         try:
-            tree = tomllib.loads(file.read_text(encoding="utf-8"))
+            text = file.read_text(encoding="utf-8")
         except OSError as error:
             raise SourceUnavailableError(
                 f"The card {file.name} cannot be read.",
                 why=f"{error.strerror or type(error).__name__}.",
                 fix="Ask the party for the file that its 'dalenius joint init' wrote.",
             ) from None
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError):
-            raise _no_card(file, "It is not TOML.") from None
+        except UnicodeDecodeError:
+            raise _no_card(file.name, "It is not text.") from None
+        return cls.parse(text, file.name)
+
+    @classmethod
+    def parse(cls, text: str, source: str) -> Card:
+        """The card in a text.
+
+        Raises:
+            InputError: It is no card.
+        """
+        try:
+            tree = tomllib.loads(text)
+        except tomllib.TOMLDecodeError:
+            raise _no_card(source, "It is not TOML.") from None
         texts = {key: tree.get(key) for key in ("name", "address", "certificate", "box")}
         for key, value in texts.items():
             if not isinstance(value, str):
-                raise _no_card(file, f"Its '{key}' is missing.")
+                raise _no_card(source, f"Its '{key}' is missing.")
         try:
             box = base64.b64decode(str(texts["box"]), validate=True)
             found = cls(
-                checked_name(str(texts["name"])), *checked_address(str(texts["address"])), str(texts["certificate"]), box
+                checked_name(str(texts["name"])),
+                *checked_address(str(texts["address"])),
+                str(texts["certificate"]),
+                box,
             )
             found.der  # noqa: B018 - is it a certificate?
         except ValueError:
-            raise _no_card(file, "Its certificate or key is damaged.") from None
+            raise _no_card(source, "Its certificate or key is damaged.") from None
         if len(box) != 32:
-            raise _no_card(file, "Its key is damaged.")
+            raise _no_card(source, "Its key is damaged.")
         return found
 
 
@@ -153,7 +169,7 @@ class Party:
             raise InputError(
                 "This home is a party already.",
                 why="New keys would lock out the partners that know the old ones.",
-                fix=f"Give partners {folder / _CARD}, or remove the folder {FOLDER} to begin anew.",
+                fix=f"Give partners {FOLDER}/{_CARD}, or remove the folder {FOLDER} to begin anew.",
             )
         home.mkdir(mode=0o700, parents=True, exist_ok=True)
         folder.mkdir(mode=0o700, exist_ok=True)
@@ -171,6 +187,11 @@ class Party:
         """
         check_distinct((self.card, *(each for each in self.partners if each != card), card))
         _write_secret(self.folder / PARTNERS / f"{card.name}.toml", card.text().encode())
+        return Party.load(self.folder.parent)
+
+    def without(self, name: str) -> Party:
+        """Forgets a partner."""
+        (self.folder / PARTNERS / f"{checked_name(name)}.toml").unlink(missing_ok=True)
         return Party.load(self.folder.parent)
 
     def partner(self, name: str) -> Card:
@@ -214,12 +235,14 @@ class Party:
 
 def check_distinct(cards: tuple[Card, ...]) -> None:
     """Refuses two parties with one name, or two names with one certificate."""
-    for what, values in (("name", [each.name for each in cards]), ("certificate", [each.der for each in cards])):
+    names: list[object] = [each.name for each in cards]
+    certificates: list[object] = [each.der for each in cards]
+    for what, values in (("name", names), ("certificate", certificates)):
         for value in values:
             if values.count(value) > 1:
-                names = sorted({card.name for card, own in zip(cards, values, strict=True) if own == value})
+                same = sorted({card.name for card, own in zip(cards, values, strict=True) if own == value})
                 raise InputError(
-                    f"Two parties have the same {what}: {', '.join(names)}.",
+                    f"Two parties have the same {what}: {', '.join(same)}.",
                     why="Nobody could tell them apart.",
                     fix="Ask one of them to begin anew with 'dalenius joint init' under another name.",
                 )
@@ -252,15 +275,15 @@ def _create_keys(folder: Path, name: str) -> tuple[str, bytes]:
 
     key = Ed25519PrivateKey.generate()
     subject = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, name)])
-    today = datetime.datetime.now(datetime.UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+    today = dt.datetime.now(dt.UTC).replace(hour=0, minute=0, second=0, microsecond=0)
     certificate = (
         x509.CertificateBuilder()
         .subject_name(subject)
         .issuer_name(subject)
         .public_key(key.public_key())
         .serial_number(x509.random_serial_number())
-        .not_valid_before(today - datetime.timedelta(days=1))
-        .not_valid_after(today + datetime.timedelta(days=3650))
+        .not_valid_before(today - dt.timedelta(days=1))
+        .not_valid_after(today + dt.timedelta(days=3650))
         .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
         .sign(key, None)
     )
@@ -280,7 +303,7 @@ def _write_secret(file: Path, content: bytes) -> None:
         os.fsync(out.fileno())
 
 
-def _no_card(file: Path, why: str) -> InputError:
+def _no_card(source: str, why: str) -> InputError:
     return InputError(
-        f"{file.name} is no party's card.", why=why, fix="Ask for the file that 'dalenius joint init' wrote there."
+        f"{source} is no party's card.", why=why, fix="Ask for the file that 'dalenius joint init' wrote there."
     )

@@ -106,7 +106,7 @@ class Mersenne:
 
     def pack(self, values: Array) -> bytes | memoryview:
         """The bytes that travel."""
-        return memoryview(np.ascontiguousarray(values, self.wire)).cast("B") if values.size else b""
+        return np.ascontiguousarray(values, self.wire).data.cast("B") if values.size else b""
 
     def unpack(self, data: bytes | bytearray | memoryview, shape: tuple[int, ...]) -> Array:
         """The numbers in such bytes.
@@ -161,12 +161,14 @@ class Mersenne:
     def add(self, a: Array, b: Array) -> Array:
         """a + b."""
         total = a + b
-        return np.minimum(total, total - self._mask, out=total)
+        np.minimum(total, total - self._mask, out=total)
+        return total
 
     def subtract(self, a: Array, b: Array) -> Array:
         """a − b."""
         total = a - b  # below zero it wraps to a huge word
-        return np.minimum(total, total + self._mask, out=total)
+        np.minimum(total, total + self._mask, out=total)
+        return total
 
     def negative(self, a: Array) -> Array:
         """−a."""

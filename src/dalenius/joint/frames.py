@@ -89,6 +89,7 @@ class Wire(asyncio.BufferedProtocol):
         self.on_lost: Callable[[Exception | None], None] = lambda _error: None
         self.transport: asyncio.Transport | None = None
         self.closed = asyncio.get_running_loop().create_future()
+        self.greeted = False
         self._limit = limit
         self._head = bytearray(HEADER)
         self._header: Header | None = None
@@ -160,7 +161,7 @@ class Wire(asyncio.BufferedProtocol):
         if self._header is None:
             self._header = Header.unpack(self._head, self._limit)
             if self._header.length:
-                self._target = memoryview(np.empty(self._header.length, np.uint8))
+                self._target = np.empty(self._header.length, np.uint8).data
                 self._filled = 0
                 return
             payload = memoryview(b"")

@@ -97,9 +97,7 @@ class Link:
             if self._failure is not None:
                 raise self._failure
             if self.finished:
-                raise PartyGoneError(
-                    self.peer, why="It has left the run.", fix="Ask there why, then start a new run."
-                )
+                raise PartyGoneError(self.peer, why="It has left the run.", fix="Ask there why, then start a new run.")
             self._news.clear()
             try:
                 await asyncio.wait_for(self._news.wait(), until - loop.time())

@@ -15,9 +15,9 @@ import ssl
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
-from dalenius.errors import AuthDeniedError, DaleniusError, PartyGoneError, PartyRefusedError, SourceUnavailableError
+from dalenius.errors import AuthDeniedError, DaleniusError, PartyGoneError, SourceUnavailableError
 from dalenius.joint.frames import HELLO, LIMIT, SHORT_LIMIT, Header, Wire
 from dalenius.joint.links import Link
 from dalenius.joint.run import Run
@@ -33,6 +33,9 @@ VERSION = 1
 PATIENCE = 30.0
 """Seconds that a party may be silent, or away, before it counts as gone."""
 _GREETING = 10.0
+_REASON = 400
+_EARLY = 64
+"""Runs whose callers may wait at once."""
 _PAUSES = (0.05, 0.1, 0.2, 0.5, 1.0)
 
 
@@ -68,7 +71,7 @@ class Post:
         self._context = party.context(listening=False)
         self.refused: DaleniusError | None = None
 
-    async def __aenter__(self) -> Post:
+    async def __aenter__(self) -> Self:
         if self._listen:
             loop = asyncio.get_running_loop()
             card = self.party.card
@@ -90,8 +93,8 @@ class Post:
         for task in self._tasks:
             task.cancel()
         for waiting in self._early.values():
-            for _, wire, _ in waiting:
-                wire.lose(None)
+            for early in waiting:
+                early[1].lose(None)
 
     async def meet(
         self,
@@ -123,8 +126,8 @@ class Post:
         """
         meeting = _Meeting(self, run, names, threshold, task, beginner, keep=keep)
         self._runs[run] = meeting
-        for card, wire, greeting in self._early.pop(run, []):
-            meeting.greeted(card, wire, greeting)
+        for early in self._early.pop(run, []):
+            meeting.greeted(*early)
         found = Run(names, meeting.me, threshold, meeting.links, seed=seed, outgoing=outgoing)
         try:
             await meeting.complete()
@@ -177,7 +180,7 @@ class Post:
         return wire
 
     def _hang_up(self, wire: Wire) -> None:
-        if not getattr(wire, "greeted", False):
+        if not wire.greeted:
             wire.lose(None)
 
     def _called(self, wire: Wire, header: Header, payload: memoryview) -> None:
@@ -193,6 +196,9 @@ class Post:
         if meeting is not None:
             meeting.greeted(card, wire, greeting)
             return
+        if header.run not in self._early and len(self._early) >= _EARLY:
+            wire.lose(None)
+            return
         waiting = self._early.setdefault(header.run, [])
         wire.on_frame = lambda _header, _payload: wire.lose(None)  # nobody may send before the answer
         waiting.append((card, wire, greeting))
@@ -201,6 +207,16 @@ class Post:
             outcome = self.on_call(header.run, greeting, card.name)
             if outcome is not None:
                 self.spawn(outcome)
+
+    def dismiss(self, run: bytes, error: DaleniusError) -> None:
+        """Tells who waits for a run that this party will not take part in it, and hangs up."""
+        said = {"name": self.party.card.name, "refused": f"{error.message} {error.why}"}
+        payload = json.dumps(said).encode()
+        header = Header(HELLO, 0, run, 0, 0, 0, bytes(8), len(payload)).pack()
+        for _, wire, _ in self._early.pop(run, []):
+            wire.write(header, payload)
+            self.spawn(wire.close(_GREETING))
+        self.forget(run)
 
     def _give_up(self, run: bytes) -> None:
         for _, wire, _ in self._early.pop(run, []):
@@ -286,11 +302,16 @@ class _Meeting:
 
     def _attach(self, at: int, wire: Wire, greeting: Mapping[str, Any]) -> None:
         link = self.links[at]
+        if isinstance(greeting.get("refused"), str):
+            reason = "".join(each for each in greeting["refused"][:_REASON] if each.isprintable())
+            link.refuse(f"It will not take part: {reason}", fix="Settle that with the party, then try again.")
+            return
         differs = [key for key, value in self.said.items() if greeting.get(key) != value]
         received = greeting.get("received")
         if differs or not isinstance(received, int) or greeting.get("name") != self.cards[at].name:
+            other = " and ".join(_told(self.said, greeting, differs)) or "its greeting is damaged"
             link.refuse(
-                f"It wants to compute something else: {' and '.join(_told(self.said, greeting, differs)) or 'it is damaged'}.",
+                f"It wants to compute something else: {other}.",
                 fix="Agree on the same parties, threshold and task, then start a new run.",
             )
             # the greeting that went out tells the other side why
@@ -380,6 +401,3 @@ def _told(mine: Mapping[str, Any], theirs: Mapping[str, Any], differs: Sequence[
         else:
             found.append(f"another {key}")
     return found
-
-
-__all__ = ["PATIENCE", "PartyRefusedError", "Post", "new_run_id", "read_greeting"]

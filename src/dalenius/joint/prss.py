@@ -1,14 +1,14 @@
 """Random shares without a word: pseudo-random secret sharing.
 
-Every set A of n − t parties has a key. All parties in A draw the same number from it, and take it times f_A(i), where f_A
-is the polynomial of degree t that is 1 at 0 and 0 at the parties outside A. The sum over all sets is a sharing of the
-sum of the numbers. A coalition of t misses the key of the set of all the others, so it knows nothing of that sum.
+Every set A of n − t parties has a key. All parties in A draw the same number from it, and take it times f_A(i), where
+f_A is the polynomial of degree t that is 1 at 0 and 0 at the parties outside A. The sum over all sets is a sharing of
+the sum of the numbers. A coalition of t misses the key of the set of all the others, so it knows nothing of that sum.
 
 *Guarantee.* Uniform shares of a uniform number (or of zero) to any t parties, as far as AES-256 is a pseudo-random
 function.
 
-*References.* R. Cramer, I. Damgård and Y. Ishai, "Share conversion, pseudorandom secret-sharing and applications to secure
-computation", TCC 2005, sections 3 and 4.
+*References.* R. Cramer, I. Damgård and Y. Ishai, "Share conversion, pseudorandom secret-sharing and applications to
+secure computation", TCC 2005, sections 3 and 4.
 """
 
 from __future__ import annotations

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 class Field(Protocol):
     """What sharing asks of a field; `Mersenne` and `Binary` are ones."""
 
+    def __hash__(self) -> int: ...
     @property
     def name(self) -> str: ...  # noqa: D102
     @property
@@ -105,9 +106,7 @@ class Scheme:
 
     def sent_to(self, dealer: int) -> tuple[int, ...]:
         """The parties to whom a share is sent."""
-        return tuple(
-            (dealer - 1 + step) % self.parties + 1 for step in range(self.threshold + 1, self.parties)
-        )
+        return tuple((dealer - 1 + step) % self.parties + 1 for step in range(self.threshold + 1, self.parties))
 
     def deal(self, dealer: int, secret: Array, keys: Mapping[int, Stream], scale: int = 1) -> dict[int, Array]:
         """The shares of `scale` times a secret, for all but the seeded parties."""
