@@ -61,11 +61,13 @@ async def share(
             )
         keys = {party: run.stream_to(party) for party in scheme.seeded(run.me)}
         sent = scheme.deal(run.me, values, keys)
-        found[run.me] = Shares(field, sent.pop(run.me))
+        kept = sent.pop(run.me)
+        run.observe("share", run.me, field, kept)
+        found[run.me] = Shares(field, kept)
     for party in who:
         if party != run.me and run.me in scheme.seeded(party):
             drawn = field.random(run.stream_from(party), shape)
-            run.observe("share", party, drawn)
+            run.observe("share", party, field, drawn)
             found[party] = Shares(field, drawn)
     senders = [each for each in who if each != run.me and run.me in scheme.sent_to(each)]
     got = await run.exchange_arrays("share", field, shape, sent, senders)
@@ -158,10 +160,11 @@ async def reduce_degree(run: Run, field: Field, points: Array) -> Shares:
         keys = {party: run.stream_to(party) for party in scheme.seeded(run.me)}
         sent = scheme.deal(run.me, points, keys, weights[run.me - 1])
         parts.append(sent.pop(run.me))
+        run.observe("multiply", run.me, field, parts[0])
     for party in dealers:
         if party != run.me and run.me in scheme.seeded(party):
             drawn = field.random(run.stream_from(party), points.shape)
-            run.observe("multiply", party, drawn)
+            run.observe("multiply", party, field, drawn)
             parts.append(drawn)
     senders = [each for each in dealers if each != run.me and run.me in scheme.sent_to(each)]
     got = await run.exchange_arrays("multiply", field, points.shape, sent, senders)

@@ -6,10 +6,11 @@ One person who runs all parties sees all that any of them sees: a rehearsal show
 from __future__ import annotations
 
 import os
+import secrets
 import socket
 import subprocess
 import sys
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from dalenius.errors import PartyGoneError
@@ -25,12 +26,19 @@ READY = "waits for calls"
 
 def lay(folder: Path, names: Sequence[str]) -> list[Party]:
     """A home in `folder` for each name, with free ports on the loopback and everybody's cards."""
-    holders = [socket.create_server(("127.0.0.1", 0)) for _ in names]
-    ports = [each.getsockname()[1] for each in holders]
-    for each in holders:
-        each.close()
+    ports = _free_ports(len(names))
     parties = [Party.create(folder / name, name, f"127.0.0.1:{port}") for name, port in zip(names, ports, strict=True)]
     return [introduce(each, parties) for each in parties]
+
+
+def _free_ports(count: int) -> list[int]:
+    """Ports that nobody listens at, and that systems do not give to those who call."""
+    found: list[int] = []
+    while len(found) < count:
+        port = 20_000 + secrets.randbelow(12_000)
+        with suppress(OSError), socket.create_server(("127.0.0.1", port)):  # which is let go at once
+            found.append(port)
+    return found
 
 
 def introduce(party: Party, others: Sequence[Party]) -> Party:

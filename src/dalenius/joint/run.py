@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from dalenius.joint.shamir import Field
 
     Array = NDArray[np.uint64]
-    Observer = Callable[[str, int, Array], None]
+    Observer = Callable[[str, int, Field, Array], None]
     Outgoing = Callable[[int, int, str, bytes], None]
 
 _MOST_SETS = 5000
@@ -44,7 +44,7 @@ class Run:
         threshold: So many together learn nothing.
         bits: The field that bits are shared in.
         own: What this party draws for itself alone.
-        observer: Called with every array this party comes to see; for tests of what a view tells.
+        observer: Called with (step, party, field, array) for all that this party comes to see; for tests of views.
     """
 
     def __init__(
@@ -170,13 +170,13 @@ class Run:
                 found[party] = field.unpack(data, shape)
             except ValueError as error:
                 raise self.refuse(party, f"It sent numbers that cannot be: {error}.", "Start a new run.") from None
-            self.observe(step, party, found[party])
+            self.observe(step, party, field, found[party])
         return found
 
-    def observe(self, step: str, party: int, values: Array) -> None:
+    def observe(self, step: str, party: int, field: Field, values: Array) -> None:
         """Tells the observer, if there is one, that this party came to see something."""
         if self.observer is not None:
-            self.observer(step, party, values)
+            self.observer(step, party, field, values)
 
     def refuse(self, party: int, why: str, fix: str) -> Exception:
         """The error that ends the link to a party."""

@@ -48,8 +48,8 @@ def print_auction(console: Console, data: Mapping[str, Any]) -> None:
     if "seconds" in data:
         found = "there is none, too" if data["openly"] is None else f"the price is number {data['openly']:,}"
         console.print(
-            f"{data['prices']:,} prices, {data['parties']} servers, {data['seconds']:.2f} s. The bids were made up, so we"
-            f" may check: in the clear {found}.",
+            f"{data['prices']:,} prices, {data['parties']} servers, {data['seconds']:.2f} s. The bids were made up,"
+            f" so we may check: in the clear {found}.",
             highlight=False,
         )
     if data.get("amount") is not None:
