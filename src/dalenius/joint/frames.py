@@ -120,6 +120,8 @@ class Wire(asyncio.BufferedProtocol):
     def connection_lost(self, error: Exception | None) -> None:  # noqa: D102
         if not self.closed.done():
             self.closed.set_result(None)
+        if self.transport is not None:
+            self.transport.abort()  # the other side has hung up: so does this one
         if self._filled and error is None:
             error = MalformedFrameError("it ends in the middle")
         self.on_lost(error)

@@ -7,6 +7,7 @@ say how many they have received, and what is missing is sent again, the same byt
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import deque
 from typing import TYPE_CHECKING
 
@@ -14,12 +15,14 @@ from dalenius.errors import PartyGoneError, PartyRefusedError
 from dalenius.joint.frames import BYE, DATA, RECEIPT, Header, MalformedFrameError, Wire
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from dalenius.errors import DaleniusError
 
 _RECEIPT_AFTER = 1 << 24
 """So many bytes may arrive before the other side is told that it need not keep them."""
+_LONGEST = 20
+"""However often a party says that it is there, nobody waits longer for a frame than so many times the patience."""
 _AHEAD = 1 << 30
 """So many bytes may wait unread; no party is that far ahead of another."""
 
@@ -32,6 +35,9 @@ class Link:
     Attributes:
         peer: Its name.
         received: How many frames have come from it.
+        finished: Whether it has said that nothing more will come.
+        when_lost: Called when the connection breaks.
+        siblings: The links to all parties: what one of them refuses ends the wait on the others.
     """
 
     def __init__(self, run: bytes, me: int, peer: str, number: int, *, patience: float, keep: bool = False) -> None:
@@ -47,11 +53,20 @@ class Link:
         self._kept: deque[tuple[int, bytes, bytes | memoryview]] = deque()
         self._inbox: deque[Frame] = deque()
         self._waiting = 0
+        self._heard = time.monotonic()
         self._unacknowledged = 0
         self._wire: Wire | None = None
         self._news = asyncio.Event()
         self._failure: DaleniusError | None = None
+        self._trouble: DaleniusError | None = None
+        self._left_because = ""
         self.when_lost: Callable[[], None] = lambda: None
+        self.siblings: Sequence[Link] = ()
+
+    @property
+    def failed(self) -> DaleniusError | None:
+        """What ended this link."""
+        return self._failure
 
     @property
     def attached(self) -> bool:
@@ -91,18 +106,20 @@ class Link:
             PartyGoneError: None came in time.
             PartyRefusedError: What came belongs to another step, or has another size.
         """
-        loop = asyncio.get_running_loop()
-        until = loop.time() + self._patience
+        began = self._heard = time.monotonic()
         while not self._inbox:
-            if self._failure is not None:
-                raise self._failure
+            self.raise_failure()
             if self.finished:
-                raise PartyGoneError(self.peer, why="It has left the run.", fix="Ask there why, then start a new run.")
+                raise self._left()
+            now = time.monotonic()
+            if now > self._heard + self._patience or now > began + _LONGEST * self._patience:
+                raise self._gone()
             self._news.clear()
             try:
-                await asyncio.wait_for(self._news.wait(), until - loop.time())
+                await asyncio.wait_for(self._news.wait(), self._patience / 4)
             except TimeoutError:
-                raise self._gone() from None
+                for each in self.siblings:
+                    each.say_hello()
         header, payload = self._inbox.popleft()
         self._waiting -= len(payload)
         if header.round != round_ or header.step != step:
@@ -118,9 +135,10 @@ class Link:
         return payload
 
     def raise_failure(self) -> None:
-        """Raises what ended the link, if anything has."""
-        if self._failure is not None:
-            raise self._failure
+        """Raises what ended this link, or else another one of the run, if anything has."""
+        failure = self._failure or self._trouble
+        if failure is not None:
+            raise failure
 
     def refuse(self, why: str, fix: str) -> PartyRefusedError:
         """Ends the link: nothing from this party is used any more."""
@@ -133,12 +151,20 @@ class Link:
             wire.lose(None)
         self._inbox.clear()
         self._news.set()
+        for each in self.siblings:
+            each._trouble = each._trouble or self._failure  # noqa: SLF001 - its own kind
+            each._news.set()  # noqa: SLF001
         return self._failure
 
-    def goodbye(self) -> None:
-        """Says that no more frames will follow."""
+    def say_hello(self) -> None:
+        """Says that this party is there and waits, so that who waits for it does not take it for gone."""
         if self._wire is not None:
-            self._wire.write(self._note(BYE), b"")
+            self._wire.write(self._note(RECEIPT), b"")
+
+    def goodbye(self, because: str = "") -> None:
+        """Says that no more frames will follow, and because of which party, if one is to blame."""
+        if self._wire is not None:
+            self._wire.write(self._note(BYE, len(because.encode())), because.encode())
 
     async def close(self, patience: float) -> None:
         """Lets what was written leave, then ends the connection."""
@@ -146,8 +172,14 @@ class Link:
         if wire is not None:
             await wire.close(patience)
 
-    def _note(self, kind: int) -> bytes:
-        return Header(kind, self._me, self._run, 0, self._sent, self.received, bytes(8), 0).pack()
+    def _note(self, kind: int, length: int = 0) -> bytes:
+        return Header(kind, self._me, self._run, 0, self._sent, self.received, bytes(8), length).pack()
+
+    def _left(self) -> PartyGoneError:
+        fix = "Ask there why, then start a new run."
+        if self._left_because and self._left_because in {each.peer for each in self.siblings}:
+            return PartyGoneError(self._left_because, why=f"'{self.peer}' has left the run because of it.", fix=fix)
+        return PartyGoneError(self.peer, why="It has left the run.", fix=fix)
 
     def _gone(self) -> PartyGoneError:
         reason = "sent nothing" if self._wire is not None else "had no connection"
@@ -161,8 +193,10 @@ class Link:
         if header.run != self._run or header.sender != self._number:
             self.refuse("Its frame belongs to another run or another sender.", fix="Start a new run.")
             return
+        self._heard = time.monotonic()
         if header.kind == BYE:
             self.finished = True
+            self._left_because = bytes(payload[:64]).decode(errors="replace")
             self._news.set()
             return
         if header.kind == RECEIPT:

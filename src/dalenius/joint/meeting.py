@@ -67,6 +67,7 @@ class Post:
         self._server: asyncio.Server | None = None
         self._runs: dict[bytes, _Meeting] = {}
         self._early: dict[bytes, list[tuple[Card, Wire, Mapping[str, Any]]]] = {}
+        self._wires: set[Wire] = set()
         self._tasks: set[asyncio.Task[None]] = set()
         self._context = party.context(listening=False)
         self.refused: DaleniusError | None = None
@@ -92,9 +93,12 @@ class Post:
             self._server.close()
         for task in self._tasks:
             task.cancel()
-        for waiting in self._early.values():
-            for early in waiting:
-                early[1].lose(None)
+        open_ = [each for each in self._wires if each.transport is not None and not each.closed.done()]
+        for wire in open_:
+            wire.on_lost = lambda _error: None
+            wire.lose(None)
+        if open_:
+            await asyncio.wait([each.closed for each in open_], timeout=1.0)
 
     async def meet(
         self,
@@ -162,7 +166,7 @@ class Post:
         """
         loop = asyncio.get_running_loop()
         _, wire = await asyncio.wait_for(
-            loop.create_connection(lambda: Wire(self._limit), card.host, card.port, ssl=self._context), _GREETING
+            loop.create_connection(self._new_wire, card.host, card.port, ssl=self._context), _GREETING
         )
         if wire.certificate() != card.der:
             wire.lose(None)
@@ -173,8 +177,14 @@ class Post:
             )
         return wire
 
-    def _answering(self) -> Wire:
+    def _new_wire(self) -> Wire:
         wire = Wire(self._limit)
+        self._wires.add(wire)
+        wire.closed.add_done_callback(lambda _: self._wires.discard(wire))
+        return wire
+
+    def _answering(self) -> Wire:
+        wire = self._new_wire()
         wire.on_frame = lambda header, payload: self._called(wire, header, payload)
         asyncio.get_running_loop().call_later(_GREETING, self._hang_up, wire)
         return wire
@@ -210,11 +220,8 @@ class Post:
 
     def dismiss(self, run: bytes, error: DaleniusError) -> None:
         """Tells who waits for a run that this party will not take part in it, and hangs up."""
-        said = {"name": self.party.card.name, "refused": f"{error.message} {error.why}"}
-        payload = json.dumps(said).encode()
-        header = Header(HELLO, 0, run, 0, 0, 0, bytes(8), len(payload)).pack()
         for _, wire, _ in self._early.pop(run, []):
-            wire.write(header, payload)
+            wire.write(*refusal(run, self.party.card.name, error))
             self.spawn(wire.close(_GREETING))
         self.forget(run)
 
@@ -253,6 +260,8 @@ class _Meeting:
         self.links = {
             at: Link(run, self.me, card.name, at, patience=post.patience, keep=keep) for at, card in self.cards.items()
         }
+        for link in self.links.values():
+            link.siblings = tuple(self.links.values())
         self._calling: dict[int, asyncio.Task[None]] = {}
         self._ended = False
         self._denied: dict[int, DaleniusError] = {}
@@ -282,6 +291,11 @@ class _Meeting:
         at = next((at for at, each in self.cards.items() if each == card), None)
         if at is None or self._calls(at):
             wire.lose(None)
+            return
+        failed = self.links[at].failed
+        if failed is not None:
+            wire.write(*refusal(self.run, self.post.party.card.name, failed))
+            self.post.spawn(wire.close(_GREETING))
             return
         wire.write(*self._greeting(at))
         self._attach(at, wire, greeting)
@@ -377,6 +391,12 @@ class _Meeting:
             else f"It did not call within {self.post.patience:g} s.",
             fix="See that it runs, that its address is right, and that it has taken in your card; then try again.",
         )
+
+
+def refusal(run: bytes, name: str, error: DaleniusError) -> tuple[bytes, bytes]:
+    """The greeting of a party that will not take part, and why."""
+    payload = json.dumps({"name": name, "refused": f"{error.message} {error.why}"}).encode()
+    return Header(HELLO, 0, run, 0, 0, 0, bytes(8), len(payload)).pack(), payload
 
 
 def read_greeting(payload: memoryview) -> Mapping[str, Any] | None:

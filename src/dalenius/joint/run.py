@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import combinations
 from typing import TYPE_CHECKING
 
-from dalenius.errors import InputError
+from dalenius.errors import InputError, PartyGoneError, PartyRefusedError
 from dalenius.joint.binary import Binary
 from dalenius.joint.frames import LIMIT, step_digest
 from dalenius.joint.shamir import Scheme
@@ -81,6 +81,7 @@ class Run:
         self._outgoing = outgoing
         self._round = 0
         self._turn = 0
+        self._blamed = ""
         self._to: dict[int, Stream] = {}
         self._from: dict[int, Stream] = {}
         self._sets: dict[tuple[int, ...], bytes] = {}
@@ -153,7 +154,11 @@ class Run:
             self._links[party].post(self._round, digest, payload)
         found: dict[int, memoryview] = {}
         for party, size in sizes.items():
-            found[party] = await self._links[party].take(self._round, digest, size)
+            try:
+                found[party] = await self._links[party].take(self._round, digest, size)
+            except (PartyGoneError, PartyRefusedError) as error:
+                self._blamed = error.party
+                raise
         await asyncio.sleep(0)
         return found
 
@@ -214,5 +219,5 @@ class Run:
     async def close(self, patience: float = 5.0) -> None:
         """Leaves the run: what was sent still arrives."""
         for link in self._links.values():
-            link.goodbye()
+            link.goodbye(self._blamed)
         await asyncio.gather(*(link.close(patience) for link in self._links.values()))
