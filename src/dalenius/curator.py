@@ -232,6 +232,7 @@ class Curator:
         *,
         rows: int | None = None,
         seed: int | None = None,
+        where: str | None = None,
     ) -> Protected:
         """Opens a synthetic table as a public one: who may ask about the real table tries questions on it, for nothing.
 
@@ -244,6 +245,7 @@ class Curator:
             file: Where the rows are kept (csv or parquet): outside of every home, best in a folder of its own.
             rows: How many; as many as the real table has, by noisy count.
             seed: The same seed gives the same rows.
+            where: A condition that holds for all of them.
         """
         from dalenius.anonymity.places import check_apart
         from dalenius.owner.opening import check_public_name, with_public
@@ -252,7 +254,7 @@ class Curator:
         table, place = found.stored.table, Path(file)
         check_public_name(name, table, self.registry)
         check_apart([], [place], self.registry)
-        found.write(place, rows, seed=seed)
+        found.write(place, rows, seed=seed, where=where)
         number = f" of {found.receipt['id']}" if found.receipt else ""
         changed = with_public(self.policy(table), name, place)
         (done,) = self.protect(changed, yes=True, reason=f"Opened synthetic rows{number} as {name}.")

@@ -54,6 +54,21 @@ def test_rows_are_chosen_priced_made_and_taken_away(opened, maker: Server):
     names = ["person", "sex", "région", "age", "day", "at", "smoker", "wave", "country"]
     assert rows.num_rows == 250 and rows.column_names == names
     assert taken["CSV"].read_text().count("\n") == 251
+    only = made.get_by_label("Only rows where (optional)")
+    only.fill("agee > 50")
+    made.get_by_role("button", name="Show such rows").click()
+    expect(made.get_by_text("There is no column 'agee' here.")).to_be_visible()
+    only.fill("age > 50 AND sex = 'f'")
+    made.get_by_role("button", name="Show such rows").click()
+    expect(made.get_by_text(re.compile(r"^About \d+ rows? of the table, by the model\.$"))).to_be_visible()
+    expect(made.get_by_label("Rows", exact=True)).not_to_have_value("250")
+    wrong += looked_at(page, "analyst-synthesize-where")
+    made.get_by_label("Rows", exact=True).fill("30")
+    with page.expect_download() as download:
+        made.get_by_role("button", name="Download Parquet").click()
+    such = pq.read_table(Path(download.value.path())).to_pylist()
+    assert len(such) == 30 and all(each["age"] > 50 and each["sex"] == "f" for each in such)
+    only.fill("")
     made.get_by_label("Rows", exact=True).fill("0")
     made.get_by_role("button", name="Download CSV").click()
     expect(page.get_by_text("Give a number of rows from 1 to 200,000.")).to_be_visible()

@@ -121,6 +121,27 @@ class Grid:
                 found = np.clip(found, float(self.low), float(self.high))
         return found
 
+    def span(self, position: int) -> tuple[Any, Any]:
+        """The first and the last value of a position, exactly: as a policy would have them.
+
+        >>> Grid(Kind.NUMBER, Fraction(0), Fraction(5), Fraction(1, 10)).span(3)
+        (Fraction(3, 10), Fraction(3, 10))
+        """
+        first = self._ends[0] + position * self.unit
+        low, high = (min(max(self._value(each), self.low), self.high) for each in (first, first + self.unit - 1))
+        return low, high
+
+    def _value(self, steps: int) -> Any:
+        """What so many steps from 0 are."""
+        match self.kind:
+            case Kind.DATE:
+                return _EPOCH.date() + timedelta(days=steps)
+            case Kind.DATETIME:
+                return _EPOCH + timedelta(seconds=steps)
+            case Kind.NUMBER:
+                return steps * (self.step or Fraction(1))
+        return steps
+
     def _steps(self, value: Any) -> int:
         """How many steps a value is from 0."""
         match self.kind:

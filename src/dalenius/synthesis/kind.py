@@ -35,6 +35,7 @@ from dalenius.releasing.snapshot import Snapshot
 from dalenius.releasing.stored import kind_named
 from dalenius.synthesis.effort import FULL, Effort, Sizes, memory, seconds
 from dalenius.synthesis.fitting import Remembering, fits
+from dalenius.synthesis.known_facts import check_possible
 from dalenius.synthesis.methods import Method, chosen
 from dalenius.synthesis.policy_domain import PolicyDomain, domain_of
 from dalenius.synthesis.request import SynthesisAsk
@@ -43,6 +44,7 @@ from dalenius.synthesis.seeking import Shares, key_places, seek_classes, seek_ke
 from dalenius.synthesis.stored import FORMAT, StoredModel
 from dalenius.synthesis.unit_counts import PART, count_units, read_units
 from dalenius.tables.mistakes import nearest
+from dalenius.tables.policy import Facts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -91,6 +93,7 @@ class SyntheticKind(Kind):
             answered.free,
             answered.receipt.to_dict(),
             (*planned.notes, *planned.missing(stored.counted), *asker.warnings(dataset)),
+            planned.table.policy.facts,
         )
 
     def read(self, content: bytes) -> dict[str, Any]:
@@ -126,7 +129,14 @@ def again(asker: Asker, release: str) -> SyntheticTable:
         True,
         found.receipt.to_dict(),
         asker.warnings(dataset),
+        facts_of(asker, found.stored.table),
     )
+
+
+def facts_of(asker: Asker, table: str) -> Facts:
+    """What the policy in force knows of all rows of a table; nothing, where the table is no longer there."""
+    version = asker.registry.current().get(table)
+    return Facts() if version is None else version.policy.facts
 
 
 @dataclass(frozen=True)
@@ -188,6 +198,7 @@ class Planned:
         """From the policy and what was found at `protect`. Never touches the data."""
         _check_accounting(table)
         domain, left = domain_of(table, _in_order(ask.columns, table))
+        check_possible(table.policy.facts, domain)
         rows, notes = _rows_limit(table, ask.rows_per_unit)
         limit = Limit(rows, table.budget.neighbors)
         method, effort = chosen(ask.method, sizes_of(table, domain, limit), ask.time)

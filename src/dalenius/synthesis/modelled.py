@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dalenius.synthesis.allowed import ABSENT, Places, drawn_places
 from dalenius.synthesis.domain import Codes, Column
 from dalenius.synthesis.grid import Grid, day_of
 from dalenius.synthesis.position_classes import Classes
@@ -99,7 +100,8 @@ class Modelled:
         places = {_key(key): at for at, key in enumerate(self.keys or ())}
         # A value that is among no keys goes with the rest; without one no cleaned value is, and it counts as absent.
         other = len(places) if self.rest else 0 if self.keys == (REST,) else self.column.size - 1
-        found = np.fromiter((places.get(each, other) for each in values.tolist()), np.int32, len(values))
+        distinct, at = _distinct(values)
+        found = np.fromiter((places.get(each, other) for each in distinct), np.int32, len(distinct))[at]
         found[absent] = self.column.size - 1
         return found
 
@@ -115,17 +117,28 @@ class Modelled:
 
     def values(self, codes: Codes, rng: np.random.Generator) -> pa.Array:
         """Values of these codes, as the policy's type has them: within the bounds, and on its step."""
+        if self.sought:
+            raise RuntimeError("A column whose values are sought has none yet.")
+        return self.at(drawn_places(self, codes, None, rng), rng)
+
+    def at(self, places: Places, rng: np.random.Generator) -> pa.Array:
+        """Values at these places (`allowed`)."""
         import pyarrow as pa
 
-        column = self.column
-        absent = codes >= column.size - 1 if column.absent else np.zeros(len(codes), bool)
-        if self.keys is not None:
-            keys = pa.array([*self.keys, *([self.rest_name] if self.rest else [])], self.arrow)
-            return keys.take(pa.array(codes, pa.int32(), mask=absent))
-        if self.grid is None or self.classes is None:
-            raise RuntimeError("A column whose values are sought has none yet.")
-        positions = self.classes.draw(np.where(absent, 0, codes), rng)
-        return pa.array(self.grid.values(positions, rng), self.arrow, mask=absent)
+        absent = places == ABSENT
+        if self.grid is None:
+            return pa.array(self.shown_keys, self.arrow).take(pa.array(places, pa.int64(), mask=absent))
+        return pa.array(self.grid.values(np.where(absent, 0, places), rng), self.arrow, mask=absent)
+
+    @property
+    def shown_keys(self) -> list[Any]:
+        """The keys as they are drawn, the rest's name after them."""
+        return [*(self.keys or ()), *([self.rest_name] if self.rest else [])]
+
+    @property
+    def absent_code(self) -> int:
+        """The code of absent values; −1: there is none."""
+        return self.column.size - 1 if self.absent else -1
 
     @property
     def rest_name(self) -> str:
@@ -172,6 +185,17 @@ class Modelled:
         grid = Grid(kind, low, high, Fraction(data["step"]) if "step" in data else None)
         classes = None if data["classes"] is None else Classes.of_json(data["classes"])
         return cls(data["name"], kind, data["absent"], ordered=True, grid=grid, classes=classes)
+
+
+def _distinct(values: NDArray[Any]) -> tuple[list[Any], NDArray[np.integer[Any]]]:
+    """The different values, and which of them each is: that is found faster than what each one means."""
+    if values.dtype != object:
+        found, at = np.unique(values, return_inverse=True)
+        return found.tolist(), at
+    import pyarrow as pa
+
+    encoded = pa.array(values, pa.string()).dictionary_encode()
+    return encoded.dictionary.to_pylist(), encoded.indices.to_numpy()
 
 
 def _key(key: Any) -> Any:

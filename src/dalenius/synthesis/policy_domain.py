@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from dalenius.tables import policy as tables
 
 MOST_CODES = 20_000  # of one column
-MOST_PAIR = 4_000_000  # cells of the table of two columns
+MOST_PAIR = 12_000_000  # cells of the table of two columns
 
 
 @dataclass(frozen=True)

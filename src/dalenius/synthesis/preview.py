@@ -31,11 +31,13 @@ class ExpectedColumn:
         name: As in the policy.
         values: How many codes it has; at most, where its keys or classes are found.
         margin: 95% margin for the added noise in the number of rows of each value, before all tables are made to fit.
+        kind: Its type.
     """
 
     name: str
     values: int
     margin: float
+    kind: str = ""
 
 
 @dataclass(frozen=True)
@@ -91,7 +93,7 @@ class SyntheticPreview:
             found.text("table"),
             found.text("method"),
             found.text("words"),
-            tuple(ExpectedColumn(each.text("name"), each.whole("values"), each.number("margin")) for each in columns),
+            tuple(map(_column_of, columns)),
             found.mapping("left_out"),
             found.whole("rows") if found.any("rows") is not None else None,
             found.whole("rows_per_unit"),
@@ -103,6 +105,11 @@ class SyntheticPreview:
             found.text("release") if "release" in found else None,
             found.texts("notes"),
         )
+
+
+def _column_of(each: Fields) -> ExpectedColumn:
+    kind = each.text("kind") if "kind" in each else ""
+    return ExpectedColumn(each.text("name"), each.whole("values"), each.number("margin"), kind)
 
 
 def preview(asker: Asker, ask: SynthesisAsk) -> SyntheticPreview:
@@ -144,6 +151,6 @@ def expected_columns(planned: Planned, epsilon: float) -> tuple[ExpectedColumn, 
     parts = by_cells(rho, [whole([at], sizes) for at in range(len(sizes))])
     deviations = [math.sqrt(planned.limit.of_table / (2 * part)) / planned.limit.whole for part in parts]
     return tuple(
-        ExpectedColumn(each.name, each.column.size, round(MARGIN * deviation, 3))
+        ExpectedColumn(each.name, each.column.size, round(MARGIN * deviation, 3), each.kind.value)
         for each, deviation in zip(planned.domain.columns, deviations, strict=True)
     )

@@ -12,6 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dalenius.errors import InputError
+from dalenius.synthesis.allowed import Places, drawn_places
+from dalenius.synthesis.drawing import Drawing
 from dalenius.synthesis.related import CHILD, COUNT, PARENT
 from dalenius.synthesis.release import write_table
 from dalenius.synthesis.stored import StoredModel, check_rows
@@ -54,16 +56,20 @@ class RelatedModels:
         rng = np.random.default_rng(seed)
         rows = self.parents.rows if rows is None else rows
         check_rows(rows)
-        codes, units = self.parents.dealt(rows, rng)
-        parents = self._values(self.parents, codes, PARENT, rng)
+        drawn_parents, units = Drawing(self.parents).rows(rows, rng)
+        codes = drawn_parents.codes
+        parents = self._values(self.parents, drawn_parents.places, PARENT, rng)
         place = self.parents.domain.place(COUNT)
-        counts = self.parents.domain.columns[place].values(codes[:, place], rng).fill_null(0).to_numpy()
+        count = self.parents.domain.columns[place]
+        counts = count.at(drawn_parents.places[:, place], rng).fill_null(0).to_numpy()
         whose = np.repeat(np.arange(rows), counts)
         check_rows(len(whose))
         drawn = self._given(codes[whose], rng)
         numbers = np.arange(1, rows + 1)
         own = {} if self.parents.units is None else {self.parents.units.name: pa.array(units)}
-        children = self._values(self.children, drawn, CHILD, rng)
+        columns = enumerate(self.children.domain.columns)
+        places = np.stack([drawn_places(each, drawn[:, at], None, rng) for at, each in columns], axis=1)
+        children = self._values(self.children, places, CHILD, rng)
         return {self.key: pa.array(numbers)} | own | parents, {self.column: pa.array(numbers[whose])} | children
 
     def _given(self, parents: Codes, rng: np.random.Generator) -> Codes:
@@ -83,9 +89,9 @@ class RelatedModels:
         columns = self.parents.domain.domain
         return [columns.sizes[columns.place(f"{PARENT}.{name}")] for name in self.matched]
 
-    def _values(self, model: StoredModel, codes: Codes, of: str, rng: np.random.Generator) -> dict[str, pa.Array]:
+    def _values(self, model: StoredModel, places: Places, of: str, rng: np.random.Generator) -> dict[str, pa.Array]:
         return {
-            each.name.removeprefix(f"{of}."): each.values(codes[:, at], rng)
+            each.name.removeprefix(f"{of}."): each.at(places[:, at], rng)
             for at, each in enumerate(model.domain.columns)
             if each.name.startswith(f"{of}.")
         }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import secrets
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +14,7 @@ from dalenius._fields import Fields
 from dalenius.errors import InputError
 from dalenius.releasing.targets import check_target, unwritable
 from dalenius.synthesis.stored import StoredModel
+from dalenius.tables.policy import Facts
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -35,6 +36,7 @@ class SyntheticTable:
         free: Paid for before.
         receipt: Proof of the charge.
         notes: What the reader should know besides.
+        facts: What everybody knows of all rows, by the policy in force: rows that are drawn keep to it.
     """
 
     stored: StoredModel
@@ -46,30 +48,49 @@ class SyntheticTable:
     free: bool
     receipt: Mapping[str, Any] | None
     notes: tuple[str, ...] = ()
+    facts: Facts = field(default_factory=Facts)
 
     @property
     def rows(self) -> int:
-        """How many rows the table has, by noisy count: as many are drawn where nobody says how many."""
-        return self.stored.rows
+        """How many rows the table has, by noisy count, or by known totals."""
+        return self.stored.rows if not self.facts.totals else self.rows_where(None)
 
-    def to_arrow(self, rows: int | None = None, *, seed: int | None = None) -> pa.Table:
+    def rows_where(self, where: str | None) -> int:
+        """For how many of them a condition holds, by the model: as many are drawn where nobody says how many.
+
+        >>> table.rows_where("age >= 60 AND sex = 'f'")  # doctest: +SKIP
+        1204
+        """
+        from dalenius.synthesis.drawing import Drawing
+
+        return Drawing(self.stored, self.facts, where).expected
+
+    def to_arrow(self, rows: int | None = None, *, seed: int | None = None, where: str | None = None) -> pa.Table:
         """Rows drawn from the model.
 
         Args:
             rows: How many; as many as the table has, by noisy count.
             seed: The same seed gives the same rows.
+            where: A condition that holds for all of them, such as ``age >= 60 AND sex = 'f'``. Rows are drawn as the
+                model has them given that; so few rows of a table may become as many as wanted.
+
+        Raises:
+            InputError: The condition cannot be read, or the model has no such rows.
         """
         import pyarrow as pa
 
         units = self.stored.units
         whose = () if units is None else (units.name,)
-        return pa.table(self.stored.draw(rows, seed)).select([*whose, *self.columns])
+        drawn = self.stored.draw(rows, seed, where=where, facts=self.facts)
+        return pa.table(drawn).select([*whose, *self.columns])
 
-    def write(self, target: Path | str, rows: int | None = None, *, seed: int | None = None) -> int:
+    def write(
+        self, target: Path | str, rows: int | None = None, *, seed: int | None = None, where: str | None = None
+    ) -> int:
         """Writes rows as csv or parquet, by the file's ending; returns how many. A file that is there is replaced."""
         target = Path(target)
         check_target(target, FILES)
-        table = self.to_arrow(rows, seed=seed)
+        table = self.to_arrow(rows, seed=seed, where=where)
         about = json.dumps({name: each for name, each in self.to_dict().items() if name != "model"})
         return write_table(table.replace_schema_metadata({"dalenius": about}), target)
 
@@ -90,6 +111,7 @@ class SyntheticTable:
             "free": self.free,
             "receipt": self.receipt,
             "notes": list(self.notes),
+            "facts": self.facts.to_json(),
         }
 
     def to_dict(self) -> dict[str, Any]:
@@ -113,7 +135,17 @@ class SyntheticTable:
             found.flag("free"),
             found.mapping("receipt") if "receipt" in found else None,
             found.texts("notes"),
+            Facts.of_json(found.mapping("facts")) if "facts" in found else Facts(),
         )
+
+
+def content_of(table: pa.Table, form: str) -> bytes:
+    """Rows as the bytes of a file: csv or parquet."""
+    from pyarrow import BufferOutputStream
+
+    stream = BufferOutputStream()
+    _put(table, stream, form)
+    return stream.getvalue().to_pybytes()  # type: ignore[no-any-return]
 
 
 def write_table(table: pa.Table, target: Path) -> int:
@@ -139,16 +171,20 @@ def release_id(release: SyntheticTable | str) -> str:
 
 def _write(table: pa.Table, target: Path) -> None:
     """All of it or nothing: into a file beside it, which then takes its name."""
-    from pyarrow import csv, parquet
-
     beside = target.with_name(f".{target.name}.{secrets.token_hex(6)}")
     try:
         with beside.open("xb") as file:
-            if target.suffix.lower() == ".csv":
-                csv.write_csv(table, file, csv.WriteOptions(quoting_style="needed"))
-            else:
-                parquet.write_table(table, file)
+            _put(table, file, target.suffix.lower().removeprefix("."))
         beside.replace(target)
     except BaseException:
         beside.unlink(missing_ok=True)
         raise
+
+
+def _put(table: pa.Table, stream: Any, form: str) -> None:
+    from pyarrow import csv, parquet
+
+    if form == "csv":
+        csv.write_csv(table, stream, csv.WriteOptions(quoting_style="needed"))
+    else:
+        parquet.write_table(table, stream)

@@ -54,12 +54,7 @@ def given(parent: NDArray[np.int64], table: NDArray[np.float64], rng: np.random.
     every = np.bincount(parent, minlength=len(table))
     present = np.flatnonzero(every)
     count = every[present]
-    weights = np.maximum(table[present], 0.0)
-    sums = weights.sum(axis=1, keepdims=True)
-    margin = np.maximum(table, 0.0).sum(axis=0)
-    fallback = margin if margin.sum() > 0 else np.ones_like(margin)
-    weights = np.where(sums > 0, weights, fallback)
-    weights *= count[:, None] / weights.sum(axis=1, keepdims=True)
+    weights = normalised(table, present) * count[:, None]
     # each row of weights adds up to a whole number, so that one running sum rounds every row to its own total
     drawn = systematic(weights.ravel(), len(parent), rng).reshape(weights.shape)
     short = count - drawn.sum(axis=1)
@@ -70,6 +65,21 @@ def given(parent: NDArray[np.int64], table: NDArray[np.float64], rng: np.random.
     values = np.tile(np.arange(table.shape[1], dtype=np.int32), len(present))
     found[_shuffled(parent, every, rng)] = np.repeat(values, drawn.ravel())
     return found
+
+
+def normalised(table: NDArray[np.float64], rows: NDArray[np.int64] | None = None) -> NDArray[np.float64]:
+    """Rows of weights (those of some places) as shares; a row that is all nought gets the shares of all together.
+
+    >>> normalised(np.array([[1.0, 3.0], [0.0, 0.0]])).tolist()
+    [[0.25, 0.75], [0.25, 0.75]]
+    """
+    weights = np.maximum(table if rows is None else table[rows], 0.0)
+    sums = weights.sum(axis=1, keepdims=True)
+    margin = np.maximum(table, 0.0).sum(axis=0)
+    fallback = margin if margin.sum() > 0 else np.ones_like(margin)
+    weights = np.where(sums > 0, weights, fallback)
+    weights /= weights.sum(axis=1, keepdims=True)
+    return weights
 
 
 def _shuffled(parent: NDArray[np.int64], every: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
     from dalenius.synthesis.domain import Codes
     from dalenius.synthesis.model import Model
+    from dalenius.tables.policy import Facts
 
 FORMAT = "synthetic 1"
 _STEPS = "steps"  # columns drawn one after another, each given some before it
@@ -87,21 +88,26 @@ class StoredModel:
         """How many rows the model counts, those of units with many less each."""
         return max(0, round(self.model.rows))
 
-    def draw(self, rows: int | None = None, seed: int | None = None) -> dict[str, pa.Array]:
-        """Rows as columns of values. ``seed``: the same rows again; nothing secret depends on it."""
+    def draw(
+        self, rows: int | None = None, seed: int | None = None, *, where: str | None = None, facts: Facts | None = None
+    ) -> dict[str, pa.Array]:
+        """Rows as columns of values.
+
+        Args:
+            rows: How many; as many as there are, by noisy count.
+            seed: The same rows again; nothing secret depends on it.
+            where: A condition that holds for all of them.
+            facts: What everybody knows of all rows.
+        """
         import pyarrow as pa
 
-        rows = self.rows if rows is None else rows
-        check_rows(rows)
-        rng = np.random.default_rng(seed)
-        codes, units = self.dealt(rows, rng)
-        whose = {} if self.units is None else {self.units.name: pa.array(units)}
-        return whose | {each.name: each.values(codes[:, at], rng) for at, each in enumerate(self.domain.columns)}
+        from dalenius.synthesis.drawing import Drawing
 
-    def dealt(self, rows: int, rng: np.random.Generator) -> tuple[Codes, NDArray[np.int64]]:
-        """Codes of rows, and whose they are: each somebody else's, where units were not counted."""
-        codes = self.model.sample(rows, rng) if rows else np.zeros((0, len(self.domain.columns)), np.int32)
-        return (codes, np.arange(1, rows + 1)) if self.units is None else self.units.deal(codes, rng)
+        rng = np.random.default_rng(seed)
+        drawn, units = Drawing(self, facts, where).rows(rows, rng)
+        whose = {} if self.units is None else {self.units.name: pa.array(units)}
+        columns = enumerate(self.domain.columns)
+        return whose | {each.name: each.at(drawn.places[:, at], rng) for at, each in columns}
 
     def to_json(self) -> dict[str, Any]:
         """The stored tree."""
@@ -177,7 +183,7 @@ def _model_json(model: Model) -> dict[str, Any]:
             "groups": [packed(each[0], "<u2") for each in start.groups],
         }
     if isinstance(model, IndependentModel):
-        model = TreeModel(model.rows, [Step(at, (), share) for at, share in enumerate(model.shares)])
+        model = model.as_tree
     if isinstance(model, TreeModel):
         return {"form": _STEPS, "rows": float(model.rows), "steps": [_step_json(each) for each in model.steps]}
     raise RuntimeError("A generator's model cannot be stored.")

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,32 @@ from numpy.typing import NDArray
 from dalenius.synthesis.domain import Codes
 from dalenius.synthesis.position_classes import Classes
 
+Number = TypeVar("Number", bound=np.generic)
 NEARLY = 0.98  # chance of a row to be sorted by its own value, from which on all rows of a unit have one
+
+
+@dataclass(frozen=True, eq=False)
+class Dealt:
+    """Rows in the order of units.
+
+    Attributes:
+        order: Which row stands in each place.
+        heads: Which row of the same unit is followed in columns that are always alike.
+        always: These columns.
+        numbers: Of the unit in each place.
+    """
+
+    order: NDArray[np.int64]
+    heads: NDArray[np.int64]
+    always: tuple[int, ...]
+    numbers: NDArray[np.int64]
+
+    def of(self, table: NDArray[Number]) -> NDArray[Number]:
+        """A table (rows × columns), dealt."""
+        found = table[self.order]
+        for at in self.always:
+            found[:, at] = table[self.heads, at]
+        return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,22 +77,23 @@ class MadeUpUnits:
 
     def deal(self, codes: Codes, rng: np.random.Generator) -> tuple[Codes, NDArray[np.int64]]:
         """The rows (rows × columns) in the order of units, and the number of the unit of each."""
-        held = self._drawn(len(codes), rng)
+        dealt = self.dealt(codes, self.sizes_of(len(codes), rng), rng)
+        return dealt.of(codes), dealt.numbers
+
+    def dealt(self, codes: Codes, held: NDArray[np.int64], rng: np.random.Generator) -> Dealt:
+        """Which rows go to which unit, where units have so many rows each."""
         places = self._chances(codes)
         keys = [self._key(codes[:, at], chance, rng) for at, chance in places]
         order = np.lexsort((rng.random(len(codes)), *keys[::-1]))
-        found, numbers = codes[order], np.repeat(np.arange(1, len(held) + 1), held)
         begins = np.cumsum(held) - held
         one = np.repeat(begins + rng.integers(0, np.maximum(held, 1)), held)
-        for at, chance in places:
-            if chance >= NEARLY:
-                found[:, at] = found[one, at]
-        mixed = rng.permutation(len(held)) + 1  # numbers say nothing of what was sorted
-        numbers = mixed[numbers - 1]
+        # numbers say nothing of what was sorted
+        numbers = (rng.permutation(len(held)) + 1)[np.repeat(np.arange(len(held)), held)]
         final = np.argsort(numbers, kind="stable")
-        return found[final], numbers[final]
+        always = tuple(at for at, chance in places if chance >= NEARLY)
+        return Dealt(order[final], order[one[final]], always, numbers[final])
 
-    def _drawn(self, rows: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    def sizes_of(self, rows: int, rng: np.random.Generator) -> NDArray[np.int64]:
         """Sizes of units that add up to so many rows; the last one gets what is left."""
         mean = self.rows / max(self.count, 1e-9)
         drawn = list[NDArray[np.int64]]()

@@ -17,6 +17,7 @@ _NOTES = (
     ("table.source", "where the data is"),
     ("public.", "what analysts may read exactly, and for nothing"),
     ("time.", "when answers leave"),
+    ("synthetic.", "what synthetic rows keep to; models that are paid for stay as they are"),
 )
 _UNDECLARED = {  # what holds once a limit of what one unit adds is no longer declared, by the beginning of its place
     "contribution.rows": "no longer declared: 'protect' finds limits privately, once, for a part of the budget",

@@ -168,6 +168,55 @@ class PublicSpec:
 
 
 @dataclass(frozen=True, slots=True)
+class Facts:
+    """What everybody may know of all rows; synthetic rows keep to it (`[synthetic]`). Never read off the data.
+
+    Attributes:
+        rules: Conditions (`conditions`) that are false for no row.
+        follows: Of a column the one that it follows from: one value of that, one value of this.
+        values: Of such a column which value goes with which, by their labels, as far as that is known.
+        totals: Of a column how many rows have each of some values, by their labels.
+    """
+
+    rules: tuple[str, ...] = ()
+    follows: Mapping[str, str] = field(default_factory=dict)
+    values: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    totals: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+
+    def __bool__(self) -> bool:
+        return bool(self.rules or self.follows or self.totals)
+
+    def to_json(self) -> dict[str, Any]:
+        """As a policy has it; what it leaves out is left out."""
+        follows = {
+            name: {"column": of, "values": dict(self.values[name])} if name in self.values else of
+            for name, of in self.follows.items()
+        }
+        found: dict[str, Any] = {"rules": list(self.rules), "follows": follows}
+        found |= {"totals": {name: dict(each) for name, each in self.totals.items()}}
+        return {name: each for name, each in found.items() if each}
+
+    @classmethod
+    def of_json(cls, data: Mapping[str, Any]) -> Facts:
+        """As `to_json` wrote it."""
+        follows: Mapping[str, Any] = data.get("follows", {})
+        values = {name: each["values"] for name, each in follows.items() if isinstance(each, Mapping)}
+        of = {name: each["column"] if name in values else each for name, each in follows.items()}
+        return cls(tuple(data.get("rules", ())), of, values, dict(data.get("totals", {})))
+
+
+def label_of(key: Value) -> str:
+    """A key as the name of an entry in TOML and JSON.
+
+    >>> label_of(True), label_of(3), label_of(date.fromisoformat("2025-01-31"))
+    ('true', '3', '2025-01-31')
+    """
+    if isinstance(key, bool):
+        return str(key).lower()
+    return key.isoformat() if isinstance(key, date) else str(key)
+
+
+@dataclass(frozen=True, slots=True)
 class Policy:
     """One table's policy.
 
@@ -185,6 +234,7 @@ class Policy:
         time: When answers leave.
         anonymity: Roles and hierarchies, kept for `anonymize`.
         public: Tables that questions may join with, by name; everything about them may be known.
+        facts: What everybody may know of all rows.
         key_files: Where keys were read from, by column. Not a part of what the policy says: the keys are.
     """
 
@@ -201,6 +251,7 @@ class Policy:
     anonymity: Mapping[str, Any] = field(default_factory=dict)
     path: tuple[Hop, ...] = ()
     public: Mapping[str, PublicSpec] = field(default_factory=dict)
+    facts: Facts = field(default_factory=Facts)
     key_files: Mapping[str, str] = field(default_factory=dict, compare=False)
     _meaning: str = field(default="", init=False, repr=False, compare=False)
 
@@ -232,11 +283,14 @@ class Policy:
         """The hash of what decides what a question means: stored answers stay good while it does.
 
         More budget, another analyst or a file that moved must not make anyone pay again for the same answer. What the
-        file holds is the data version's business; public tables count where a question reads them.
+        file holds is the data version's business; public tables count where a question reads them. Facts are for
+        rows that are drawn from a model, whatever it was made from.
         """
         if not self._meaning:  # worked out once: every question needs it
             spec = BudgetSpec(1.0, period=self.budget.period if self.budget else None)
-            same = replace(self, source=(), budget=spec, analysts={}, time=Time(), anonymity={}, public={})
+            same = replace(
+                self, source=(), budget=spec, analysts={}, time=Time(), anonymity={}, public={}, facts=Facts()
+            )
             object.__setattr__(self, "_meaning", digest_policy(same))
         return self._meaning
 
@@ -290,6 +344,7 @@ def to_tree(policy: Policy) -> dict[str, Any]:
                 for name, each in policy.public.items()
             }
         }
+    tree["synthetic"] = policy.facts.to_json()
     return {name: each for name, each in tree.items() if each}
 
 

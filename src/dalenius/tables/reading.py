@@ -19,6 +19,7 @@ from dalenius.accounting.neighbors import Neighbors
 from dalenius.errors import Place, PolicyInvalidError, SourceUnavailableError
 from dalenius.tables.anonymity import plain, read_anonymity
 from dalenius.tables.columns import exact_decimal, plain_number, read_column
+from dalenius.tables.facts import read_facts
 from dalenius.tables.mistakes import invalid, join_names
 from dalenius.tables.policy import TIMES, BudgetSpec, Column, Contribution, Hop, Kind, Period, Policy, PublicSpec, Time
 from dalenius.tables.sections import (
@@ -33,7 +34,7 @@ from dalenius.tables.sections import (
 )
 
 PERIODS = ("day", "week", "month", "quarter", "year")
-SECTIONS = ("table", "budget", "analysts", "columns", "contribution", "time", "anonymity", "public")
+SECTIONS = ("table", "budget", "analysts", "columns", "contribution", "time", "anonymity", "public", "synthetic")
 _PUBLIC_FIX = 'Write regions = "regions.csv", or nation = { source = "nation.parquet", key = "n_nationkey" }.'
 _KEY_FIX = 'Write key = "code", or a list of columns that are unique together.'
 _MOST = 10**12
@@ -116,6 +117,7 @@ def read_tree(tree: Mapping[str, Any], folder: Path, *, recorded: bool = False) 
         time=read_time(top),
         anonymity=plain(anonymity) if recorded else read_anonymity(anonymity, folder),
         public=_public(top, name, folder),
+        facts=read_facts(top, columns),
         key_files=_key_files(top, folder),
     )
 

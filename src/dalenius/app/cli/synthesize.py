@@ -13,7 +13,16 @@ from dalenius.app.cli import server_option
 from dalenius.app.cli.ask import Who, analyst_of
 from dalenius.app.cli.frame import Frame, framed
 from dalenius.app.cli.synthesize_compare import compare_with_real
-from dalenius.app.cli.synthesize_files import check_apart, check_files, check_public, home_of, write_report, write_rows
+from dalenius.app.cli.synthesize_files import (
+    Wanted,
+    check_apart,
+    check_condition,
+    check_files,
+    check_public,
+    home_of,
+    write_report,
+    write_rows,
+)
 from dalenius.errors import InputError
 
 if TYPE_CHECKING:
@@ -69,6 +78,10 @@ Seconds = Annotated[
     float | None,
     typer.Option("--time", metavar="S", help="The best that about S seconds of work give, by public sizes alone."),
 ]
+Where = Annotated[
+    str | None,
+    typer.Option("--where", metavar="CONDITION", help="Only rows like this: \"age >= 60 AND sex = 'f'\". Free."),
+]
 Seed = Annotated[
     int | None, typer.Option("--seed", metavar="N", help="The same rows of the same model again. Nothing is less safe.")
 ]
@@ -93,6 +106,7 @@ def synthesize(
     rows_per_unit: PerUnit = None,
     work: Seconds = None,
     seed: Seed = None,
+    where: Where = None,
     compare: Compare = False,
     predict: Predict = None,
     report: Report = None,
@@ -110,7 +124,7 @@ def synthesize(
     # Whatever can be wrong with the files or the number of rows is found before anything is charged.
     if rows is not None:
         check_rows(rows)
-    _check_together(output, rows, seed, predict, public, compare=compare, dry_run=dry_run)
+    _check_together(output, rows, seed, where, predict, public, compare=compare, dry_run=dry_run)
     check_files(output, report)
     asked: dict[str, Any] = {
         "epsilon": epsilon,
@@ -127,6 +141,8 @@ def synthesize(
     if compare:
         compare_with_real(frame, asker, table, asked, predict or target, report, dry_run=dry_run)
         return
+    if where is not None:
+        check_condition(where, asker.preview_synthetic(table, **asked))
     if dry_run or output is None:
         expected = asker.preview_synthetic(table, **asked)
         frame.emit(expected.to_dict(), lambda console: _print_preview(console, expected))
@@ -135,7 +151,7 @@ def synthesize(
     opened = None if curator is None or public is None else (curator, public)
     with _expected(frame, asker, table, asked):
         found = asker.synthesize(table, **asked)
-    written = write_rows(frame, found, output, rows, seed, opened)
+    written = write_rows(frame, found, output, Wanted(rows, seed, where), opened)
     if report is not None:
         compared = asker.comparisons(found)
         write_report(frame, report, found, compared[0] if compared else None)
@@ -148,7 +164,7 @@ def synthesize(
 
     data = {name: each for name, each in found.to_dict().items() if name != "model"}
     beside = {"written": written, "output": str(output), "report": None if report is None else str(report)}
-    beside["public"] = public
+    beside |= {"public": public, "where": where}
     frame.emit({**data, **beside, "seconds": round(seconds, 3)}, human)
 
 
@@ -156,6 +172,7 @@ def _check_together(
     output: Path | None,
     rows: int | None,
     seed: int | None,
+    where: str | None,
     predict: str | None,
     public: str | None,
     *,
@@ -163,11 +180,11 @@ def _check_together(
     dry_run: bool,
 ) -> None:
     """Options that mean nothing together are refused, not passed over."""
-    if compare and not all(each is None for each in (output, rows, seed, public)):
+    if compare and not all(each is None for each in (output, rows, seed, where, public)):
         raise InputError(
             "--compare writes no rows.",
             why="It says how far a synthetic table is from the real one.",
-            fix="Leave out -o, --rows, --seed and --public: for rows, ask again without --compare.",
+            fix="Leave out -o, --rows, --seed, --where and --public: for rows, ask again without --compare.",
         )
     if predict is not None and not compare:
         raise InputError(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,9 +15,27 @@ if TYPE_CHECKING:
     from dalenius.analyst import Asking
     from dalenius.curator import Curator
     from dalenius.synthesis.comparison_release import Comparison
+    from dalenius.synthesis.preview import SyntheticPreview
     from dalenius.synthesis.release import SyntheticTable
 
 ROWS, REPORT = (".csv", ".parquet"), (".html", ".json")
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Which rows are written: how many, from which seed, and like what."""
+
+    rows: int | None = None
+    seed: int | None = None
+    where: str | None = None
+
+
+def check_condition(where: str, expected: SyntheticPreview) -> None:
+    """Refuses a condition that cannot be read, or is about columns that would not be modelled."""
+    from dalenius.tables.condition_reading import read_condition
+    from dalenius.tables.policy import Kind
+
+    read_condition(where, {each.name: Kind(each.kind) for each in expected.columns if each.kind})
 
 
 def check_files(output: Path | None, report: Path | None) -> None:
@@ -66,18 +85,18 @@ def write_rows(
     frame: Frame,
     found: SyntheticTable,
     output: Path,
-    rows: int | None,
-    seed: int | None,
+    wanted: Wanted,
     public: tuple[Curator, str] | None,
 ) -> int:
     """Writes so many rows, and opens them as a public table if that is wanted; returns how many there are."""
     try:
+        rows = wanted.rows
         if public is None:
-            written = found.write(output, rows, seed=seed)
+            written = found.write(output, rows, seed=wanted.seed, where=wanted.where)
         else:
             curator, name = public
-            curator.open_synthetic(found, name, output, rows=rows, seed=seed)
-            written = found.rows if rows is None else rows
+            curator.open_synthetic(found, name, output, rows=rows, seed=wanted.seed, where=wanted.where)
+            written = found.rows_where(wanted.where) if rows is None else rows
     except DaleniusError as error:
         raise told_after(error, found.charge) from None
     frame.note(f"Wrote {count_of(written, 'row')} in {output}.")

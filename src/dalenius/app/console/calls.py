@@ -46,6 +46,7 @@ _PREVIEWS = frozenset(
         "POST /v1/synthetic/compare/preview",
         "GET /v1/synthetic/{id}",
         "GET /v1/synthetic/{id}/report",
+        "GET /v1/synthetic/{id}/rows",
     )
 )
 REVOKE = "DELETE /v1/tokens/{id}"

@@ -35,13 +35,16 @@ OBJECTS = {
     "measured for them; `one_by_one`: what each would give alone; `epsilon`, `delta`, `confidence`, `remaining`, "
     "`known`, `notes`",
     "POST /v1/synthetic": "`table`, `method`, `columns`, `left_out`: of each column that cannot be modelled what to "
-    "declare; `rows` (by noisy count), `rows_per_unit`, `units`: `column`, `count`; `guarantee`, `charge`, "
+    "declare; `facts`: what rows keep to; `rows` (by noisy count), `rows_per_unit`, `units`: `column`, `count`; "
+    "`guarantee`, `charge`, "
     "`remaining`, `free`, `receipt`, `notes`; `model`: what rows are drawn from; `kind`: synthetic; `request`: what "
     "was asked for",
     "POST /v1/synthetic/preview": "`epsilon`, `table`, `method`, `words`, `columns`: of each `name`, `values`, "
-    "`margin`; `left_out`, `rows`, `rows_per_unit`, `work`, `memory`, `seconds`, `remaining`, `known`, `release` (the "
+    "`margin`, `kind`; `left_out`, `rows`, `rows_per_unit`, `work`, `memory`, `seconds`, `remaining`, `known`, "
+    "`release` (the "
     "analyst's best of the same, or null), `notes`",
     "GET /v1/synthetic/{id}": "as `POST /v1/synthetic` gives it, `free`",
+    "GET /v1/synthetic/{id}/rows": "the rows as csv or parquet, at most 200,000",
     "GET /v1/synthetic/{id}/comparisons": "`comparisons`: of each what `POST /v1/synthetic/compare` gives",
     "GET /v1/synthetic/{id}/report": "what [the report](synthesize.md#the-report) has; with `format=html` the document",
     "POST /v1/synthetic/compare": "`table`, `release`, `method`, `rows`, `rows_per_unit`; `ways`: of tables of 1, 2, 3 "

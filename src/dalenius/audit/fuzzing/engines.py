@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -61,9 +61,15 @@ class MemoryTables:
 
     def run(self, sql: str, *, seconds: float = 60.0) -> list[tuple[Any, ...]]:
         """The rows of one SELECT over them."""
-        # To register a table takes about as long as to read it: only those that are named.
-        named = {name: table for name, table in self.tables.items() if name in sql}
-        return _connection().run(sql, named, seconds=seconds)
+        return _connection().run(sql, self._named(sql), seconds=seconds)
+
+    def stream(self, sql: str, *, rows: int, seconds: float = 60.0) -> Iterator[pa.RecordBatch]:
+        """The same in columns, so many rows at a time."""
+        return _connection().stream(sql, self._named(sql), rows=rows, seconds=seconds)
+
+    def _named(self, sql: str) -> dict[str, pa.Table]:
+        """To register a table takes about as long as to read it: only those that a statement names."""
+        return {name: table for name, table in self.tables.items() if name in sql}
 
 
 class MemoryEngine(Measuring):
@@ -72,7 +78,7 @@ class MemoryEngine(Measuring):
     index = None
 
     def __init__(self, tables: MemoryTables, scan: str, columns: Mapping[str, str]) -> None:
-        self.scan, self.columns, self.run = scan, columns, tables.run
+        self.scan, self.columns, self.run, self.stream = scan, columns, tables.run, tables.stream
 
 
 class InMemory:

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from dalenius.synthesis.domain import Codes
+from dalenius.synthesis.generators.tree import TreeModel
 from dalenius.synthesis.measurer import Measurer
 from dalenius.synthesis.models.margins import Shares, total_rows
-from dalenius.synthesis.sampling import Step, ancestral
+from dalenius.synthesis.sampling import Step
 from dalenius.synthesis.start import column_shares, one_ways
 
 
@@ -20,10 +21,14 @@ class IndependentModel:
     rows: float
     shares: tuple[Shares, ...]
 
+    @property
+    def as_tree(self) -> TreeModel:
+        """The same as a tree without edges."""
+        return TreeModel(self.rows, [Step(at, (), share) for at, share in enumerate(self.shares)])
+
     def sample(self, rows: int | None, rng: np.random.Generator) -> Codes:
         """So many rows, or as many as there are by noisy count."""
-        steps = [Step(at, (), share) for at, share in enumerate(self.shares)]
-        return ancestral(steps, round(self.rows) if rows is None else rows, rng)
+        return self.as_tree.sample(rows, rng)
 
 
 def histogram(measurer: Measurer, rng: np.random.Generator) -> IndependentModel:  # noqa: ARG001 — nothing is drawn

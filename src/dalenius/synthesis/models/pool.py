@@ -9,6 +9,7 @@ possible rows becomes a sum over drawn ones.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -43,6 +44,12 @@ class Pool:
         """Tables to be fitted from now on."""
         self.views += [each.view for each in measured]
         self._blocks += [_Block(each, self.coded, pull) for each in measured]
+
+    def weighed(self, weights: Floats) -> Pool:
+        """The same rows with other weights."""
+        found = copy(self)
+        found.weights = weights
+        return found
 
     def fit(self, rounds: int) -> None:
         """Rakes the weights to all tables, so many times."""

@@ -27,8 +27,9 @@ ABOUT = {
         "remaining",
         "free",
         "units",
+        "facts",
     ),
-    *("receipt", "notes", "written", "output", "report", "public", "seconds"),
+    *("where", "receipt", "notes", "written", "output", "report", "public", "seconds"),
 }
 
 
@@ -234,3 +235,22 @@ def test_a_server_makes_compares_and_reports_too(shop):
         assert code == 0 and len(compared["ways"]) == 2 and compared["charge"]["epsilon"] == 0.2
         assert made(shop, *there, "--columns", "age,region", "--report", "both.json")["free"]
         assert json.loads(Path("both.json").read_text())["comparison"]["ways"] == compared["ways"]
+
+
+def test_rows_for_a_condition_are_free_and_one_that_cannot_be_read_is_refused_before_the_charge(shop):
+    before = shop.spent()
+    for where, exit_code, word in (("agee > 3", 3, "agee"), ("age > 'old'", 2, "holds whole numbers")):
+        code, refused = shop.json(
+            "synthesize", "visits", "--epsilon", 0.2, "--method", "tree", "-o", "rows.csv", "--where", where
+        )
+        assert code == exit_code and word in refused["error"]["message"] and refused["error"]["charge"]["epsilon"] == 0
+        assert not Path("rows.csv").exists()
+    assert shop.spent() == before
+    where = "age >= 40 AND age < 60"
+    found = made(shop, "--where", where, "--rows", 30)
+    assert found["where"] == where and found["written"] == 30
+    assert all(40 <= age < 60 for age in pc.read_csv("rows.csv")["age"].to_pylist())
+    every = made(shop, "--where", where)
+    assert every["free"] and 0 < every["written"] == pc.read_csv("rows.csv").num_rows < found["rows"]
+    code, refused = shop.json("synthesize", "visits", "--epsilon", 0.2, "--compare", "--where", where)
+    assert code == 2 and "--where" in refused["error"]["fix"]

@@ -66,6 +66,7 @@ WITH_IDS = {
     "GET /v1/synthetic/{id}",
     "GET /v1/synthetic/{id}/comparisons",
     "GET /v1/synthetic/{id}/report",
+    "GET /v1/synthetic/{id}/rows",
     "POST /v1/synthetic/{id}/open",
     "POST /v1/synthetic/compare",
     "POST /v1/synthetic/compare/preview",

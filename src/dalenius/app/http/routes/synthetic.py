@@ -16,8 +16,16 @@ from dalenius.app.http.service import ByAnalyst, ByOwner
 from dalenius.app.report import SERVED
 from dalenius.app.report.synthetic import report_of
 from dalenius.app.report.synthetic_html import document
+from dalenius.synthesis.release import content_of
 
 router = APIRouter(prefix="/v1", tags=["synthetic"])
+MOST_ROWS = 200_000  # of one answer; whoever has the model draws as many as they like
+AS_FILE: dict[str, Any] = {
+    "description": "the rows",
+    "content": {
+        each: {"schema": {"type": "string", "format": "binary"}} for each in ("text/csv", "application/octet-stream")
+    },
+}
 KIND = "synthetic"
 COMPARISON = "comparison"
 
@@ -70,6 +78,30 @@ async def preview_comparison(caller: ByAnalyst, body: ComparisonIn, request: Req
 async def synthetic(caller: ByAnalyst, id: str, request: Request) -> Response:  # noqa: A002 (its name in the path)
     """A synthetic table that this analyst has paid for, with its model. Costs nothing."""
     return await preview_while_there(caller, request, lambda: answer(caller.analyst.synthetic(id).to_dict()))
+
+
+@router.get("/synthetic/{id}/rows", response_class=Response, responses={**PROBLEMS, 200: AS_FILE})
+async def rows(
+    caller: ByAnalyst,
+    id: str,  # noqa: A002
+    request: Request,
+    rows: Annotated[int | None, Query(ge=0, le=MOST_ROWS)] = None,
+    where: Annotated[str | None, Query(max_length=20_000)] = None,
+    seed: Annotated[int | None, Query(ge=0, le=2**63 - 1)] = None,
+    form: Annotated[Literal["csv", "parquet"], Query(alias="format")] = "csv",
+) -> Response:
+    """Rows of a synthetic table that this analyst has paid for: all, or those for which a condition holds. Free."""
+
+    def work() -> Response:
+        found = caller.analyst.synthetic(id)
+        drawn = found.to_arrow(
+            min(MOST_ROWS, found.rows_where(where)) if rows is None else rows, seed=seed, where=where
+        )
+        named = f'attachment; filename="synthetic.{form}"'
+        kind = "text/csv; charset=utf-8" if form == "csv" else "application/octet-stream"
+        return Response(content_of(drawn, form), media_type=kind, headers={"Content-Disposition": named})
+
+    return await preview_while_there(caller, request, work)
 
 
 @router.get("/synthetic/{id}/comparisons", response_model=dict[str, Any], responses=PROBLEMS)
