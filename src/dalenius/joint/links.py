@@ -50,6 +50,7 @@ class Link:
         self._patience = patience
         self._keep = keep
         self._sent = 0
+        self._there = 0
         self._kept: deque[tuple[int, bytes, bytes | memoryview]] = deque()
         self._inbox: deque[Frame] = deque()
         self._waiting = 0
@@ -78,16 +79,17 @@ class Link:
         if self._wire is not None:
             self._wire.on_lost = lambda _error: None
             self._wire.lose(None)
-        first = self._kept[0][0] if self._kept else self._sent
-        if not first <= already <= self._sent:
+        if already < (self._kept[0][0] if self._kept else self._sent):
             self.refuse("It asks for frames that are not kept.", fix="Start a new run: this one cannot go on.")
             return
         self._wire = wire
         wire.on_frame = self._arrived
         wire.on_lost = self._lost
+        self._there = already
         self._drop_before(already)
-        for _, header, payload in self._kept:
-            wire.write(header, payload)
+        for number, header, payload in self._kept:
+            if number >= already:
+                wire.write(header, payload)
         self._news.set()
 
     def post(self, round_: int, step: bytes, payload: bytes | memoryview) -> None:
@@ -96,7 +98,8 @@ class Link:
         self._kept.append((self._sent, header, payload))
         self._sent += 1
         self._unacknowledged = 0
-        if self._wire is not None:
+        # a party that begins again after a crash makes the same frames again: those that arrived need not leave twice
+        if self._wire is not None and self._sent > self._there:
             self._wire.write(header, payload)
 
     async def take(self, round_: int, step: bytes, size: int) -> memoryview:

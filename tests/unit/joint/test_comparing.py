@@ -81,7 +81,7 @@ def test_truncation_rounds_down_exactly(field: Mersenne):
 
 def test_fixed_point_products_keep_their_places():
     async def program(run: Run) -> Any:
-        a, b = await inputs(run, ([int(2.5 * 2**16), int(-1.25 * 2**16)], [int(4 * 2**16), int(3 * 2**16)]))
+        a, b = await inputs(run, ([int(2.5 * 2**16), int(-1.25 * 2**16)], [(4 * 2**16), (3 * 2**16)]))
         return BIG.signed(await reveal(run, await fixed_product(run, a, b, BIG, 16))) / 2**16
 
     assert together(3, 1, program)[0].tolist() == [10.0, -3.75]
