@@ -89,7 +89,9 @@ async def reveal(run: Run, shares: Shares) -> Array:
     got = await run.exchange_arrays("reveal", field, shares.shape, sent, run.others)
     got[run.me] = shares.values
     check(run, field, got)
-    return run.scheme(field).reconstruct(got)
+    opened = run.scheme(field).reconstruct(got)
+    run.observe("opened", run.me, field, opened)
+    return opened
 
 
 async def reveal_to(run: Run, shares: Shares, receiver: int) -> Array | None:

@@ -248,13 +248,13 @@ def check_distinct(cards: tuple[Card, ...]) -> None:
                 )
 
 
-def checked_name(name: str) -> str:
-    """A party's name, if it can be one."""
+def checked_name(name: str, what: str = "a party") -> str:
+    """The name of a party or an auction, if it can be one."""
     if not _NAME.fullmatch(name):
         raise InputError(
-            f"{name[:40]!r} cannot be a party's name.",
+            f"{name[:40]!r} cannot be the name of {what}.",
             why="It is used in files and addresses: small letters, digits and hyphens, beginning with a letter.",
-            fix="Take one such as 'clinic'.",
+            fix="Take one such as 'north-clinic'.",
         )
     return name
 

@@ -120,7 +120,7 @@ async def auction(post: Post, call: Call) -> Mapping[str, Any]:
 
 def auction_folder(home: Path, name: str) -> Path:
     """Where an auction's bids and amounts lie."""
-    return home / FOLDER / "auctions" / checked_name(name)
+    return home / FOLDER / "auctions" / checked_name(name, "an auction")
 
 
 def read_bids(folder: Path) -> tuple[dict[str, SealedBid], str]:

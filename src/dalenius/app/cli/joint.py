@@ -184,7 +184,7 @@ def bid(
         check_output(each)
         check_free(each, yes=yes)
     cards = [Card.read(Path(each)) for each in _names(servers)]
-    key = write_bid(curve, checked_name(auction), cards, output)
+    key = write_bid(curve, checked_name(auction, "an auction"), cards, output)
     text = f"Sealed in {output}: give it to every server. Keep {key}: it opens your amount, and nobody else's."
     frame.emit({"bid": str(output), "key": str(key)}, lambda console: console.print(text, highlight=False))
 
