@@ -49,7 +49,7 @@ def hold_demo(names: Sequence[str], bidders: int, prices: int) -> tuple[dict[str
             data["seconds"] = time.perf_counter() - began
             amount = None
             if data["price"] is not None:
-                answers = _collect([folder / "amounts" / "00000.amount" for folder in folders])
+                answers = [(folder / "amounts" / "00000.amount").read_bytes() for folder in folders]
                 amount = open_amount(AUCTION, answers, cards, threshold, keys[0])
     data |= {
         "prices": prices,
@@ -60,11 +60,3 @@ def hold_demo(names: Sequence[str], bidders: int, prices: int) -> tuple[dict[str
         "bid": None if data["price"] is None else int(curves[0, data["price"]]),
     }
     return data, curves
-
-
-def _collect(files: Sequence[Path]) -> list[bytes]:
-    """The servers' answers, of which the last may still be on its way to disk."""
-    until = time.monotonic() + 10
-    while not all(file.exists() for file in files) and time.monotonic() < until:
-        time.sleep(0.02)
-    return [file.read_bytes() for file in files]
