@@ -2,9 +2,10 @@
 
     python bench/joint.py [--peers DIR] [--skip-peers] [--json]
 
-Wall-clock seconds of the slowest party, the best of some rounds, all that is needed included: masks and random bits are
-made within the time. CPU seconds are those of all parties together. MPyC runs in an environment of its own with secure
-arrays and without TLS, which is in its favour; its products and comparisons are measured on fewer and given by the second.
+Wall-clock seconds of the slowest party, the best of some rounds, all that is needed included: masks and random bits
+are made within the time. CPU seconds are those of all parties together. MPyC runs in an environment of its own with
+secure arrays and without TLS, which is in its favour; its products and comparisons are measured on fewer and given by
+the second.
 """
 
 from __future__ import annotations
@@ -26,7 +27,8 @@ from rich.table import Table
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from bench.peers.environments import environment, run as run_command, why
+from bench.peers.environments import environment, why
+from bench.peers.environments import run as run_command
 from bench.population import CACHE
 
 from dalenius.app.joint_demo import hold_demo

@@ -13,7 +13,7 @@ import time
 from typing import Any
 
 import numpy as np
-from mpyc.runtime import mpc
+from mpyc.runtime import mpc  # type: ignore[import-not-found]
 
 SUM, PRODUCTS, INNER, COMPARISONS = 1_000_000, 100_000, 100_000, 2_000
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -60,5 +61,5 @@ def party(frame: Frame, patience: Patience = 30.0) -> None:
         else:
             frame.note(f"{subject} is done.")
 
-    with stoppable():
+    with suppress(KeyboardInterrupt), stoppable():
         asyncio.run(serve(own, told, patience=patience, ready=ready))
