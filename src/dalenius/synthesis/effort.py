@@ -6,7 +6,6 @@ model looks like must not depend on how fast rows happened to be read, and the s
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -23,6 +22,7 @@ _SEEK = 0.1  # seconds for the keys or classes of one column of a million rows t
 _COUNT = 0.0025  # seconds for a million rows to be counted in one table
 _RAKE = 0.004  # seconds for a million rows of a pool to be raked to one table
 _CELL = 0.15  # seconds for a million cells to be raked once
+_WHOLE = 0.007  # seconds for a million bytes of tables with all values to be worked on
 
 _BASE = 450 * 2**20  # bytes of the program and its libraries
 _ENGINE_ROW, _ENGINE_VALUE, _ENGINE_MOST = 64, 16, 2 * 10**9  # bytes that the engine holds of a row, of a value; in all
@@ -30,8 +30,7 @@ _COPIES = 2.0  # of all codes: once as they are read, and once put together
 _WEIGHT = 32  # bytes of each row for its weight, in several forms
 _SCRATCH = 24  # bytes of each row while it is counted
 _CELL_OF = 8  # bytes of each row of a pool for each table that it is raked to
-_PAIR_CELL = 32  # bytes of each cell of the largest table of two columns, which trees spell out value by value
-_TREE_LEVEL = 32  # groups of a column's values in a table of two, from which on it is spelt out
+_DECIMALS = 4  # as much as a code counts a number with decimals, where a model is read (`stored`)
 _DRAWN = 20  # bytes of a drawn value: as code, as number, as it stands in a file
 
 
@@ -81,12 +80,16 @@ class Counted:
         pool: Tables of a pool, before it is raked.
         raked: Tables that a pool is raked to.
         level: The most groups of a column's values in a table.
+        whole: Bytes for each cell of a tree's tables of two columns, which have all values of both; 0: there are none.
+        cells: Of all tables that are stored besides, at most.
     """
 
     tables: float
     pool: float = 0.0
     raked: float = 0.0
     level: int = 32
+    whole: int = 0
+    cells: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -116,6 +119,12 @@ class Sizes:
         pairs = len(widths) * (len(widths) - 1) / 2
         return (sum(widths) ** 2 - sum(each**2 for each in widths)) / 2 / pairs if pairs else 0.0
 
+    @property
+    def whole(self) -> int:
+        """Cells of the tables of a tree of columns with all their values, at most: each beside the widest."""
+        widest = max(self.codes)
+        return widest * (sum(self.codes) - widest)
+
 
 Count = Callable[[int, Effort], Counted]
 
@@ -127,7 +136,7 @@ def seconds(count: Count, sizes: Sizes, effort: Effort = FULL) -> float:
     reading = rows * (_READ * sizes.columns * (2 if sizes.units else 1) + _SEEK * sizes.sought)
     counting = _COUNT * (rows * found.tables + pool * found.pool)
     raking = found.raked * (effort.rounds + FIRST_ROUNDS) * (_RAKE * pool + _CELL * sizes.cells(found.level) / MILLION)
-    return FIXED + reading + counting + raking
+    return FIXED + reading + counting + raking + _WHOLE * found.whole * sizes.whole / MILLION
 
 
 def counting_seconds(sizes: Sizes, tables: float) -> float:
@@ -144,10 +153,18 @@ def memory(count: Count, sizes: Sizes, effort: Effort = FULL) -> int:
     engine = min(_ENGINE_MOST, rows * (_ENGINE_ROW + _ENGINE_VALUE * columns))
     merged = (rows + pool) * code * columns * len(effort.levels)
     held = pool * (8 * columns + 16 + _CELL_OF * found.raked)
-    if found.tables > columns > 1 and found.level >= _TREE_LEVEL:
-        held += _PAIR_CELL * math.prod(sorted(sizes.codes)[-2:])
-    reading, fitting = engine + table, table + merged + rows * _SCRATCH + held
-    return round(_BASE + max(reading, fitting, held + rows * columns * _DRAWN))
+    whole = found.whole * sizes.whole
+    reading, fitting = engine + table, table + merged + rows * _SCRATCH + held + whole
+    return round(_BASE + max(reading, fitting, held + whole + rows * columns * _DRAWN))
+
+
+def numbers(count: Count, sizes: Sizes, effort: Effort = FULL) -> float:
+    """What a model holds at most, as it is counted where it is read: a pool's rows with weights, or a tree's tables."""
+    found = count(sizes.columns, effort)
+    if found.raked:  # how many rows a pool has is known with noise alone
+        views = found.raked * (2 * sum(sizes.codes) / sizes.columns + sizes.cells(found.level))
+        return effort.pool * (sizes.columns + _DECIMALS) + views
+    return _DECIMALS * (2 * sum(sizes.codes) + found.cells + (sizes.whole if found.whole else 0))
 
 
 def fitting(count: Count, sizes: Sizes, most: float | None) -> Effort | None:

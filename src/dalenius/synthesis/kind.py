@@ -22,7 +22,7 @@ from dalenius.ledger.key_delta import Left, default_delta
 from dalenius.ledger.requests import WHOLE
 from dalenius.ledger.suspensions import LATE
 from dalenius.measuring import pace
-from dalenius.measuring.batches import MOST_ROWS
+from dalenius.measuring.batches import MOST_ROWS, naming_columns
 from dalenius.measuring.expressions import TRUE
 from dalenius.measuring.pace import FIXED, PLAIN, PLAIN_WORK, SAFETY, SHAPES, UNKNOWN, Times, size_class
 from dalenius.measuring.periods import charged_periods, paying_periods, within_periods
@@ -33,7 +33,7 @@ from dalenius.releasing.opened import Opened, check_open, tables_of
 from dalenius.releasing.pacing import Pace
 from dalenius.releasing.snapshot import Snapshot
 from dalenius.releasing.stored import kind_named
-from dalenius.synthesis.effort import FULL, Effort, Sizes, memory, seconds
+from dalenius.synthesis.effort import FULL, Effort, Sizes, memory, numbers, seconds
 from dalenius.synthesis.fitting import Remembering, fits
 from dalenius.synthesis.known_facts import check_possible
 from dalenius.synthesis.methods import Method, chosen
@@ -41,7 +41,7 @@ from dalenius.synthesis.policy_domain import PolicyDomain, domain_of
 from dalenius.synthesis.request import SynthesisAsk
 from dalenius.synthesis.rows import Limit, read_rows
 from dalenius.synthesis.seeking import Shares, key_places, seek_classes, seek_keys
-from dalenius.synthesis.stored import FORMAT, StoredModel
+from dalenius.synthesis.stored import FORMAT, MOST_NUMBERS, StoredModel
 from dalenius.synthesis.unit_counts import PART, count_units, read_units
 from dalenius.tables.mistakes import nearest
 from dalenius.tables.policy import Facts
@@ -386,7 +386,13 @@ def sizes_of(table: Table, domain: PolicyDomain, limit: Limit) -> Sizes:
 def unit_of(table: Table, limit: Limit) -> str:
     """The column that says whose a made-up row is; "" where units have one row each, or change with periods."""
     several = limit.rows > 1 or (table.found is not None and table.found.rows > 1)
-    return "_".join(table.unit) if several and table.budget.period is None else ""
+    if not several or table.budget.period is not None:
+        return ""
+    columns = {each.rpartition(".")[2].lower() for each in set(table.policy.columns) - naming_columns(table)}
+    found = "_".join(table.unit)
+    while found.lower() in columns:  # of several columns that make the unit; rows have one column of each name
+        found += "_"
+    return found
 
 
 def leaving_of(asker: Asker, ask: SynthesisAsk) -> Leaving:
@@ -394,7 +400,7 @@ def leaving_of(asker: Asker, ask: SynthesisAsk) -> Leaving:
     opened = Opened.of(asker)
     planned = Planned.of(table_named(asker, ask.table, opened), ask)
     check_open(asker, *planned.table.reads)
-    _check_time(planned)
+    check_work(planned)
     snapshot = Snapshot.of(planned.table, opened.versions)
     epsilon = float(ask.epsilon)
     delta = planned.delta(epsilon, Left.of(asker.remaining(snapshot.dataset, planned.paying)))
@@ -414,8 +420,18 @@ def leaving_of(asker: Asker, ask: SynthesisAsk) -> Leaving:
     )
 
 
-def _check_time(planned: Planned) -> None:
-    """Some methods look at as many tables as there are triples of columns."""
+def check_work(planned: Planned) -> None:
+    """Refuses what would take too long, or more room than a model may take where it is read again.
+
+    Some methods look at as many tables as there are triples of columns; some keep tables with all values of pairs.
+    """
+    if numbers(planned.method.count, planned.sizes, planned.effort) > MOST_NUMBERS:
+        raise InputError(
+            f"Method {planned.method.name!r} would make too large a model of {len(planned.domain.columns)} columns.",
+            why="Its size follows from the numbers of columns and of their values.",
+            fix="Choose fewer columns (--columns), or another method: adaptive for columns with very many values, "
+            "tree for very many columns.",
+        )
     if planned.times(1.0).answer > _MOST_SECONDS:
         raise InputError(
             f"Method {planned.method.name!r} would take more than a day for {len(planned.domain.columns)} columns.",

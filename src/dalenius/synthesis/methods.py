@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from dalenius.synthesis.model import Model
 
 AUTO = "auto"
+_HELD, _STORED = 12, 28  # bytes of a cell of a tree's tables: until a pool is drawn, or with all that is stored of it
 
 
 @dataclass(frozen=True)
@@ -64,7 +65,7 @@ def _histogram(columns: int, effort: Effort) -> Counted:  # noqa: ARG001
 
 
 def _tree(columns: int, effort: Effort) -> Counted:  # noqa: ARG001
-    return Counted(2 * columns + _pairs(columns))
+    return Counted(2 * columns + _pairs(columns), whole=_STORED)
 
 
 def _marginals(columns: int, effort: Effort) -> Counted:  # noqa: ARG001
@@ -73,18 +74,18 @@ def _marginals(columns: int, effort: Effort) -> Counted:  # noqa: ARG001
 
 
 def _mst(columns: int, effort: Effort) -> Counted:  # noqa: ARG001
-    return Counted(2 * columns + columns * _pairs(columns))
+    return Counted(2 * columns + columns * _pairs(columns), whole=_STORED)
 
 
 def _privbayes(columns: int, effort: Effort) -> Counted:  # noqa: ARG001
     """Each column that is left with each two that are drawn, and once more for every one drawn."""
-    return Counted(2 * columns + columns * math.comb(columns, 3) / 2, level=16)
+    return Counted(2 * columns + columns * math.comb(columns, 3) / 2, level=16, cells=columns * 32**3)
 
 
 def _adaptive(columns: int, effort: Effort) -> Counted:
     scored = len(effort.levels) * _pairs(columns)
     raked = 2 * columns + min(_pairs(columns), effort.pairs * columns)
-    return Counted(raked + 2 * scored, scored, raked, max(effort.levels))
+    return Counted(raked + 2 * scored, scored, raked, max(effort.levels), _HELD)
 
 
 _HOME = "dalenius.synthesis.generators"

@@ -6,6 +6,7 @@ search before the generator begins finds them (`seeking`). Until then a row's va
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import date, datetime
@@ -30,6 +31,7 @@ FEW = 128  # positions up to which each is a class
 MOST_CLASSES = 100  # that are found
 MOST_KEYS = 1000  # that are found
 REST = "other"
+_FRACTION = re.compile(r"-?[0-9]{1,1000}(/[0-9]{1,1000})?")
 
 
 @dataclass(frozen=True)
@@ -101,7 +103,7 @@ class Modelled:
         # A value that is among no keys goes with the rest; without one no cleaned value is, and it counts as absent.
         other = len(places) if self.rest else 0 if self.keys == (REST,) else self.column.size - 1
         distinct, at = _distinct(values)
-        found = np.fromiter((places.get(each, other) for each in distinct), np.int32, len(distinct))[at]
+        found: Codes = np.fromiter((places.get(each, other) for each in distinct), np.int32, len(distinct))[at]
         found[absent] = self.column.size - 1
         return found
 
@@ -182,7 +184,7 @@ class Modelled:
             keys = None if data["keys"] is None else tuple(_back(kind, each) for each in data["keys"])
             return cls(data["name"], kind, data["absent"], keys, data["ordered"], data["rest"])
         low, high = (_back(kind, each) for each in data["bounds"])
-        grid = Grid(kind, low, high, Fraction(data["step"]) if "step" in data else None)
+        grid = Grid(kind, low, high, _fraction(data["step"]) if "step" in data else None)
         classes = None if data["classes"] is None else Classes.of_json(data["classes"])
         return cls(data["name"], kind, data["absent"], ordered=True, grid=grid, classes=classes)
 
@@ -218,5 +220,12 @@ def _back(kind: Kind, value: Any) -> Any:
         case Kind.DATETIME:
             return datetime.fromisoformat(value)
         case Kind.NUMBER:
-            return Fraction(value)
+            return _fraction(value)
     return value
+
+
+def _fraction(value: Any) -> Fraction:
+    """A fraction as `_plain` writes it. Python would also read 1e999999999, and work it out."""
+    if type(value) is not int and not _FRACTION.fullmatch(value):
+        raise ValueError
+    return Fraction(value)

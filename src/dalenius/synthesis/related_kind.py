@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -26,7 +26,7 @@ from dalenius.releasing.leaving import Leaving
 from dalenius.releasing.opened import Opened, check_open, tables_of
 from dalenius.releasing.pacing import Pace
 from dalenius.releasing.snapshot import Snapshot
-from dalenius.synthesis.kind import Planned, table_named
+from dalenius.synthesis.kind import Planned, check_work, table_named
 from dalenius.synthesis.methods import AUTO
 from dalenius.synthesis.related import CHILD, COUNT, PARENT, Related
 from dalenius.synthesis.related_release import FORMAT, RelatedModels, RelatedTables
@@ -83,13 +83,15 @@ class RelatedAsk:
                 fix=f"Known are {', '.join(_KNOWN)}.",
             )
         match = request.get("match") or ()
-        if isinstance(match, str) or not all(isinstance(each, str) for each in match):
+        if isinstance(match, str) or not isinstance(match, Sequence) or not all(type(each) is str for each in match):
             raise InputError("match must be a list of names.", why="Each is a column.", fix='Write ["sex"].')
         if request.get("epsilon") is None:
             raise InputError(
                 "The synthetic tables have no price.", why="Their noise depends on it.", fix="Give epsilon."
             )
         method = request.get("method") or AUTO
+        if not isinstance(method, str):
+            raise InputError("method must be a name.", why="It says which generator.", fix='Write "auto".')
         return cls(request["parents"], request["children"], request["epsilon"], method, tuple(match))
 
     def to_json(self) -> dict[str, Any]:
@@ -213,6 +215,8 @@ def leaving_of(asker: Asker, ask: RelatedAsk) -> Leaving:
     tables = tables_of(asker, opened.versions, opened.budgets)
     parents, children = (table_named(asker, name, opened) for name in (ask.parents, ask.children))
     planned = RelatedPlanned.of(Related.of(parents, children, tables), ask)
+    for each in (planned.parents, planned.children):
+        check_work(each)
     check_open(asker, *planned.children.table.reads)
     snapshot = Snapshot.of(planned.children.table, opened.versions)
     epsilon, periods = float(ask.epsilon), planned.parents.periods

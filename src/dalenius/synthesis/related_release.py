@@ -62,8 +62,8 @@ class RelatedModels:
         place = self.parents.domain.place(COUNT)
         count = self.parents.domain.columns[place]
         counts = count.at(drawn_parents.places[:, place], rng).fill_null(0).to_numpy()
+        check_rows(int(counts.sum()))  # before there are so many
         whose = np.repeat(np.arange(rows), counts)
-        check_rows(len(whose))
         drawn = self._given(codes[whose], rng)
         numbers = np.arange(1, rows + 1)
         own = {} if self.parents.units is None else {self.parents.units.name: pa.array(units)}

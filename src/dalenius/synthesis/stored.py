@@ -27,6 +27,7 @@ from dalenius.synthesis.measurer import Measured
 from dalenius.synthesis.models.pool import Pool
 from dalenius.synthesis.policy_domain import PolicyDomain
 from dalenius.synthesis.sampling import Step
+from dalenius.synthesis.sound import check_sound
 from dalenius.synthesis.start import Start
 from dalenius.synthesis.units import MadeUpUnits
 from dalenius.synthesis.views import Groups, View
@@ -45,6 +46,7 @@ _NETWORK = "network"  # groups of values drawn one after another, then values
 _TYPES = ("<f4", "<u1", "<u2")
 MOST_ROWS = 100_000_000  # that are drawn at once
 MOST_NUMBERS = 2**28  # of a model, unpacked: whoever sends one decides how much memory it takes here
+_WIDER = 4  # as much memory does one take that has decimals
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,7 +135,17 @@ class StoredModel:
         """As `to_json` wrote it."""
         if data.get("format") != FORMAT:
             raise _unreadable(f"It is not of the format {FORMAT!r}; a newer dalenius may have written it.")
-        _check_size(sum(map(_numbers, _packs(data["model"]))))
+        try:
+            with np.errstate(all="ignore"):  # what comes of odd numbers is refused
+                found = cls._of_tree(data)
+                check_sound(found)
+        except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError):
+            raise _unreadable("It does not hold together: some of it is not what a model has there.") from None
+        return found
+
+    @classmethod
+    def _of_tree(cls, data: Mapping[str, Any]) -> StoredModel:
+        _check_size(sum(_numbers(each) * (_WIDER if each["type"] == "<f4" else 1) for each in _packs(data["model"])))
         domain = PolicyDomain.of_json(data["columns"])
         return cls(
             data["table"],
@@ -267,7 +279,7 @@ def unpacked(data: Mapping[str, Any]) -> NDArray[Any]:
 def _numbers(data: Mapping[str, Any]) -> int:
     """How many numbers are packed, by their shape."""
     shape = data["shape"]
-    if not all(type(each) is int and each >= 0 for each in shape):
+    if not all(type(each) is int and each > 0 for each in shape):  # what is empty may be of any length
         raise _unreadable("The shape of its numbers is none.")
     return math.prod(shape)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 import tracemalloc
 from collections.abc import Iterator
@@ -19,10 +20,11 @@ from dalenius.curator import Curator
 from dalenius.errors import InputError
 from dalenius.synthesis import effort
 from dalenius.synthesis.domain import sized
-from dalenius.synthesis.effort import EFFORTS, FULL, LEAST_POOL, Effort, Sizes, memory, seconds
+from dalenius.synthesis.effort import EFFORTS, FULL, LEAST_POOL, Effort, Sizes, memory, numbers, seconds
 from dalenius.synthesis.methods import METHODS, chosen
 from dalenius.synthesis.request import SynthesisAsk
 from dalenius.synthesis.rows import Limit, UnitMeasurer
+from dalenius.synthesis.stored import _WIDER, _model_json, _numbers, _packs
 
 WIDE, LARGE = Sizes(1_000_000, (33,) * 30), Sizes(10_000_000, (33,) * 100)
 
@@ -82,6 +84,39 @@ def test_the_memory_that_is_told_is_enough_and_not_far_too_much(method: str, row
     before = codes.nbytes + 16 * rows
     told = memory(METHODS[method].count, sizes) - effort._BASE
     assert fitted + before <= told and peak <= told <= 8 * (peak + before)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_columns_with_many_values_take_the_memory_and_the_room_that_are_told(method: str):
+    """Tables with all values of two columns are held whole, and stored so by some methods."""
+    sizes, rows = Sizes(20_000, (900, 800, 700, 3)), 20_000
+    chance = np.random.default_rng(0)
+    one = chance.integers(0, 700, rows)
+    codes = np.stack([one, np.maximum(one - chance.integers(0, 9, rows), 0), chance.integers(0, 700, rows), one % 3])
+    held = UnitMeasurer(sized(sizes.codes), codes.astype(np.uint16), np.full(rows, 4096), Limit(1), Fraction(20))
+    tracemalloc.start()
+    try:
+        tree = _model_json(METHODS[method].fit(held, None))
+        len(json.dumps(tree).encode())
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak <= memory(METHODS[method].count, sizes) - effort._BASE
+    held_numbers = sum(_numbers(each) * (_WIDER if each["type"] == "<f4" else 1) for each in _packs(tree))
+    assert held_numbers <= numbers(METHODS[method].count, sizes)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_model_too_large_to_be_read_again_is_refused_before_it_is_paid(
+    people: Curator, method: str, monkeypatch: pytest.MonkeyPatch
+):
+    ana = people.analyst("ana")
+    before = ana.budget()["people"]
+    monkeypatch.setattr("dalenius.synthesis.kind.MOST_NUMBERS", 500)
+    for act in (ana.preview_synthetic, ana.synthesize):
+        with pytest.raises(InputError, match="too large a model"):
+            act("people", epsilon=1.0, method=method)
+    assert ana.budget()["people"] == before
 
 
 def test_a_pool_is_as_large_as_rows_ask_and_effort_allows():

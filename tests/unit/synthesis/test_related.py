@@ -253,6 +253,10 @@ REFUSED: list[tuple[type[DaleniusError], dict[str, Any]]] = [
     (DaleniusError, {"parents": "nothing"}),
     (InputError, {"match": ["weight"]}),
     (InputError, {"match": "sex"}),
+    (InputError, {"match": 5}),
+    (InputError, {"match": {"sex": 1}}),
+    (InputError, {"method": ["tree"]}),
+    (InputError, {"method": 1}),
     (InputError, {"epsilon": 1e-80}),
     (InputError, {"epsilon": 0}),
     (InputError, {"rows": 5}),
@@ -265,6 +269,26 @@ def test_what_is_refused_costs_nothing(hospital: Curator, error: type[DaleniusEr
     with pytest.raises(error) as told:
         made(hospital, **asked)
     assert told.value.charge.epsilon == 0 and len(list(hospital.ledger.records(("charge",)))) == before
+
+
+def test_what_would_take_days_is_refused_as_for_one_table(hospital: Curator, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("dalenius.synthesis.kind._MOST_SECONDS", 1.0)
+    with pytest.raises(InputError, match="would take more than a day"):
+        made(hospital, epsilon=7.0)
+
+
+def test_too_many_children_are_refused_before_there_are_any(hospital: Curator, monkeypatch: pytest.MonkeyPatch):
+    found = made(hospital)
+    monkeypatch.setattr("dalenius.synthesis.stored.MOST_ROWS", 100)
+    repeat = np.repeat
+
+    def short(values: Any, times: Any, *more: Any, **named: Any) -> Any:
+        assert np.sum(times) <= 100  # nothing becomes as long as there would be children
+        return repeat(values, times, *more, **named)
+
+    monkeypatch.setattr(np, "repeat", short)
+    with pytest.raises(InputError, match="no number of rows"):
+        found.to_arrow(100, seed=1)
 
 
 def test_a_server_gives_the_models_too(tmp_path: Path):

@@ -316,6 +316,37 @@ def test_nothing_but_numbers_that_are_noise_depends_on_rows(tmp_path: Path):
     assert told[0] == told[1]
 
 
+def test_the_column_of_made_up_units_has_a_name_of_its_own(tmp_path: Path):
+    """Of two columns that make the unit it would be a_b, which is there."""
+    rows = pa.table({"a": [at // 2 for at in range(200)], "b": [1] * 200, "A_b": ["x", "y"] * 100})
+    pq.write_table(rows, tmp_path / "t.parquet")
+    (tmp_path / "t.toml").write_text(
+        """
+        [table]
+        name = "t"
+        source = "t.parquet"
+        unit = ["a", "b"]
+        [budget]
+        epsilon = 50.0
+        delta = 1e-6
+        [analysts.ana]
+        epsilon = 50.0
+        [contribution]
+        rows = 2
+        [columns.A_b]
+        type = "category"
+        keys = ["x", "y"]
+        default = "x"
+        """
+    )
+    curator = Curator(tmp_path / "home")
+    curator.protect(tmp_path / "t.toml")
+    found = curator.analyst("ana").synthesize("t", epsilon=20.0, method="tree")
+    drawn = found.to_arrow(50, seed=1)
+    assert drawn.column_names == ["a_b_", "A_b"] and found.to_dict()["units"]["column"] == "a_b_"
+    assert set(drawn["A_b"].to_pylist()) == {"x", "y"}
+
+
 def test_a_failing_look_is_charged_and_says_nothing_of_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     curator = curator_of(tmp_path, some_rows(5))
 

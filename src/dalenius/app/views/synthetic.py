@@ -30,7 +30,7 @@ def print_synthetic(console: Console, found: SyntheticTable) -> None:
     """What was modelled and how, what it cost, what it promises, and what had to be left out."""
     stored = found.stored
     of = f"{count_of(len(found.columns), 'column')}, about {count_of(found.rows, 'row')}"
-    console.print(Text(f"A model of {shown(stored.table)} ({of}), made by {stored.method}."))
+    console.print(Text(f"A model of {shown(stored.table)} ({of}), made by {shown(stored.method)}."))
     _print_left_out(console, found.left_out)
     cost = "free: paid for before" if found.free else f"charged ε = {found.charge['epsilon']:g}"
     promise = promised(found.guarantee)
@@ -51,7 +51,10 @@ def print_synthetic_preview(console: Console, expected: SyntheticPreview) -> Non
     rows = "" if expected.rows is None else f" of about {count_of(expected.rows, 'row')}"
     counted = f"{count_of(expected.rows_per_unit, 'row')} of one unit counted in full"
     console.print(
-        Text(f"ε = {expected.epsilon:g} for all{rows} · by {expected.method}: {expected.words}{known}", "dim")
+        Text(
+            f"ε = {expected.epsilon:g} for all{rows} · by {shown(expected.method)}: {shown(expected.words)}{known}",
+            "dim",
+        )
     )
     console.print(
         Text(f"95% margin for the added noise in single columns · {counted} · {_rest(expected.remaining)}", "dim")
@@ -72,7 +75,7 @@ def print_comparison(console: Console, found: Comparison) -> None:
     for way in found.ways:
         count = f"{way.tables:,}" if way.tables == way.of else f"{way.tables:,} of {way.of:,}"
         error = max(0.0, way.error)
-        table.add_row(_WAYS[way.columns], count, f"{error:.3f} ± {way.margin:.3f}", to_percent(error / 2))
+        table.add_row(_way_words(way.columns), count, f"{error:.3f} ± {way.margin:.3f}", to_percent(error / 2))
     console.print(table)
     for line in _worst(found):
         console.print(Text(line))
@@ -90,7 +93,7 @@ def print_comparison_preview(console: Console, expected: ComparisonPreview) -> N
     """How exact a comparison would be, and what is left to pay with."""
     table = _grid(("tables of", "left"), ("error", "right"))
     for way, margin in expected.margins.items():
-        table.add_row(_WAYS[int(way)], f"± {margin:.4f}")
+        table.add_row(_WAYS.get(int(way) if way.isdecimal() else 0, shown(way)), f"± {margin:.4f}")
     console.print(table)
     if expected.predict is not None:
         console.print(Text(f"And how well {shown(expected.predict)} is predicted on real rows."))
@@ -114,6 +117,10 @@ def prediction_words(found: Prediction) -> list[str]:
     return lines
 
 
+def _way_words(columns: int) -> str:
+    return _WAYS.get(columns, f"{columns:,} columns")
+
+
 def _worst(found: Comparison) -> list[str]:
     """The tables that are furthest from the real ones, of those that are told one by one."""
     lines = []
@@ -123,7 +130,7 @@ def _worst(found: Comparison) -> list[str]:
             told = ", ".join(
                 f"{shown(' and '.join(each['columns']), 80)} {max(0.0, each['error']):.3f}" for each in worst
             )
-            lines.append(f"Largest errors of {_WAYS[way.columns]}: {told} (each ± {way.margin_each:.3f}).")
+            lines.append(f"Largest errors of {_way_words(way.columns)}: {told} (each ± {way.margin_each:.3f}).")
     return lines
 
 
