@@ -132,7 +132,7 @@ class Mersenne:
         count = math.prod(shape)
         drawn = stream.words(count, self.wire).astype(np.uint64, copy=False)
         drawn &= self._mask
-        bad = np.flatnonzero(drawn == self._mask)
+        bad = np.flatnonzero(drawn == self._mask) if drawn.max(initial=0) == self._mask else drawn[:0]
         while bad.size:
             again = stream.words(bad.size, self.wire).astype(np.uint64) & self._mask
             drawn[bad] = again
