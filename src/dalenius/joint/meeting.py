@@ -17,7 +17,8 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Self
 
-from dalenius.errors import AuthDeniedError, DaleniusError, PartyGoneError, SourceUnavailableError
+from dalenius.errors import AuthDeniedError, DaleniusError, InputError, PartyGoneError, SourceUnavailableError
+from dalenius.joint.config import MOST
 from dalenius.joint.frames import HELLO, LIMIT, SHORT_LIMIT, Header, Wire
 from dalenius.joint.links import Link
 from dalenius.joint.run import Run
@@ -125,9 +126,16 @@ class Post:
             keep: Keep all that was sent, so that a party that lost everything can be told again.
 
         Raises:
+            InputError: This party is not among them, or one is not known here.
             PartyGoneError: A party could not be reached.
             PartyRefusedError: A party wants to compute something else.
         """
+        if self.party.card.name not in names or len(set(names)) < len(names) or len(names) > MOST:
+            raise InputError(
+                f"A run among {', '.join(names)[:200]} is not one that '{self.party.card.name}' can join.",
+                why=f"It must be among the parties, each named once, and no more than {MOST}.",
+                fix="Correct the list.",
+            )
         meeting = _Meeting(self, run, names, threshold, task, beginner, keep=keep)
         self._runs[run] = meeting
         for early in self._early.pop(run, []):
@@ -289,6 +297,8 @@ class _Meeting:
     def greeted(self, card: Card, wire: Wire, greeting: Mapping[str, Any]) -> None:
         """Somebody called and said what it wants to compute."""
         at = next((at for at, each in self.cards.items() if each == card), None)
+        if wire.closed.done():
+            return  # it has not waited
         if at is None or self._calls(at):
             wire.lose(None)
             return

@@ -274,6 +274,16 @@ def test_a_stranger_and_an_impostor_are_kept_out(tmp_path: Path):
         asyncio.run(calls())
 
 
+@pytest.mark.parametrize("names", [["bea", "cleo"], ["ada", "bea", "bea"], ["ada", "nobody"], ["ada"]])
+def test_a_run_that_a_party_cannot_join_is_refused(names: list[str]):
+    async def alone() -> None:
+        async with Post(laid(3)[0], patience=0.5) as post:
+            await post.meet(new_run_id(), names, 1, {})
+
+    with pytest.raises(InputError):
+        asyncio.run(alone())
+
+
 def test_an_address_in_use_is_told():
     async def twice() -> None:
         async with Post(laid(3)[0]), Post(laid(3)[0]):
