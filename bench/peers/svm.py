@@ -2,7 +2,8 @@
 
     python svm.py TABLES.npz ROWS
 
-Arrays: `held`, `kinds` (JSON), and any number of tables; of each so many rows are learned from. Keys become columns of
+Arrays: `held`, `kinds` (JSON), and any number of tables; of each so many rows are learned from, and a mistake counts as
+much as all of them together would make it count: C = 1 for all rows, more for fewer. Keys become columns of
 0 and 1, classes of numbers their middle in [0, 1]. Prints JSON: by table and task the share that is wrong.
 """
 
@@ -43,13 +44,14 @@ def main() -> None:
         if name in {"held", "kinds"}:
             continue
         table = tables[name]
+        weight = max(1.0, len(table) / rows)
         table = table[order.permutation(len(table))[:rows]]
         for task, (column, codes) in kinds["tasks"].items():
             wanted, there = np.isin(table[:, column], codes), np.isin(held[:, column], codes)
             if wanted.all() or not wanted.any():
                 said = np.full(len(held), bool(wanted[0]))
             else:
-                machine = SVC(kernel="rbf", C=1.0, gamma="auto", cache_size=500)
+                machine = SVC(kernel="rbf", C=weight, gamma="auto", cache_size=500)
                 said = machine.fit(features(table, kinds, column), wanted).predict(features(held, kinds, column))
             found.setdefault(name, {})[task] = float(np.mean(said != there))
             print(name, task, found[name][task], file=sys.stderr, flush=True)

@@ -40,6 +40,7 @@ ROLES = {
     ("GET", "/v1/synthetic/{id}"): ANALYST,
     ("GET", "/v1/synthetic/{id}/comparisons"): ANALYST,
     ("GET", "/v1/synthetic/{id}/report"): ANALYST,
+    ("GET", "/v1/synthetic/{id}/rows"): ANALYST,
     ("POST", "/v1/synthetic/{id}/open"): OWNER,
     ("GET", "/v1/jobs/{id}"): ASKING,
     ("GET", "/v1/jobs/{id}/events"): ASKING,

@@ -7,7 +7,7 @@ So what a comparison with constants says of a column is a set of places, whateve
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from dalenius.tables.conditions import Atom
 
 Runs = NDArray[np.int64]  # first and last places, in order, apart from one another
-Places = NDArray[np.int64]
+Places = NDArray[np.signedinteger[Any]]
 ABSENT = -1
 
 
@@ -124,16 +124,25 @@ def fraction(column: Modelled, among: Allowed) -> NDArray[np.float64]:
 
 def drawn_places(column: Modelled, codes: Codes, among: Allowed | None, rng: np.random.Generator) -> Places:
     """A place for each code, of all that the code and ``among`` leave alike."""
-    found: Places = codes.astype(np.int64)
-    there = np.ones(len(codes), bool)
-    if column.absent:
-        there = found != column.column.size - 1
-        found[~there] = ABSENT
-    if column.classes is not None:
-        if among is None:
-            found[there] = column.classes.draw(found[there], rng)
-        else:
-            found[there] = _Pieces.of(column, among).draw(found[there], rng)
+    absent = codes == column.column.size - 1 if column.absent else None
+    if column.classes is None:
+        found: Places = codes.astype(np.int64)
+    else:
+        there = codes if absent is None else np.where(absent, 0, codes)
+        found = column.classes.draw(there, rng) if among is None else _Pieces.of(column, among).draw(there, rng)
+    if absent is not None:
+        found[absent] = ABSENT
+    return found
+
+
+def places_of(
+    columns: Sequence[Modelled], codes: Codes, among: Mapping[int, Allowed], rng: np.random.Generator
+) -> Places:
+    """A place for each code of a table (rows × columns), in as few bytes as they need."""
+    widest = max(each.grid.size if each.grid is not None else each.column.size for each in columns)
+    found: Places = np.empty(codes.shape, np.int32 if widest < 2**31 else np.int64, order="F")
+    for at, column in enumerate(columns):
+        found[:, at] = drawn_places(column, codes[:, at], among.get(at), rng)
     return found
 
 
@@ -164,10 +173,12 @@ class _Pieces:
         return cls(runs, np.cumsum(lengths), counts)
 
     def draw(self, codes: Codes, rng: np.random.Generator) -> Places:
-        """A place for each class; one of which nothing is left is never drawn."""
+        """A place for each class; for one of which nothing is left (it is never drawn) any."""
+        if not len(self.runs):
+            return np.zeros(len(codes), np.int64)
         before = np.cumsum(self.counts) - self.counts
-        number = before[codes] + rng.integers(0, self.counts[codes])
-        at = np.searchsorted(self.ends, number, side="right")
+        number = before[codes] + rng.integers(0, np.maximum(self.counts[codes], 1))
+        at = np.minimum(np.searchsorted(self.ends, number, side="right"), len(self.runs) - 1)
         found: Places = self.runs[at, 1] - (self.ends[at] - 1 - number)
         return found
 

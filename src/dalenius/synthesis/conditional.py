@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dalenius.errors import InputError
-from dalenius.synthesis.allowed import ABSENT, drawn_places, fraction
+from dalenius.synthesis.allowed import ABSENT, fraction, places_of
 from dalenius.synthesis.conditioned import conditioned, settled
 from dalenius.synthesis.meaning import Drawn, Masks, Meaning, Sets
 from dalenius.synthesis.rounding import systematic
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 LEAST = 1e-9  # of the mass: below that a condition holds for nothing that a model could know of
 TRIES, FIRST_TRIES = 10, 2_000_000  # rows that are drawn for each that is wanted, at most; and besides
 FEW = 100  # rows: where fewer are found in all tries, there are none
-BATCH = 500_000  # rows at a time
+BATCH, BATCH_VALUES = 500_000, 4_000_000  # rows at a time, and values: whoever draws may ask a server to
 SPARE = 4  # rows that are drawn for each that is taken, where rows weigh differently
 PILOT = 50_000  # rows by which it is told how often a condition holds
 
@@ -119,8 +119,14 @@ class Conditional:
         """So many rows for which the condition holds."""
         if not self.factors or not wanted:
             return self._tried(wanted, rng)
-        sizes = [min(BATCH // SPARE, wanted - at) for at in range(0, wanted, BATCH // SPARE)]
+        most = self._batch // SPARE
+        sizes = [min(most, wanted - at) for at in range(0, wanted, most)]
         return Drawn.together([self._weighed(each, rng) for each in sizes])
+
+    @property
+    def _batch(self) -> int:
+        """So many rows are tried at once."""
+        return max(1_000, min(BATCH, BATCH_VALUES // len(self.domain.columns)))
 
     def _weighed(self, wanted: int, rng: np.random.Generator) -> Drawn:
         """Rows taken in proportion to what they weigh; one that is taken again gets other values of its classes."""
@@ -133,8 +139,8 @@ class Conditional:
 
     def _again(self, rows: Drawn, which: Masks, rng: np.random.Generator) -> Drawn:
         """Some of the rows with other values of their classes, where the condition holds for these too."""
-        places = [drawn_places(each, rows.codes[which, at], None, rng) for at, each in enumerate(self.domain.columns)]
-        other = Drawn(rows.codes[which], np.stack(places, axis=1))
+        codes = rows.codes[which]
+        other = Drawn(codes, places_of(self.domain.columns, codes, {}, rng))
         holds = self.meaning.holds(other)
         rows.places[np.flatnonzero(which)[holds]] = other.places[holds]
         return rows
@@ -159,7 +165,7 @@ class Conditional:
                 return self._again(found.at(taken), again, rng).at(rng.permutation(wanted))
             lacking = wanted - kept
             # the first time no more than are wanted: where every row is kept, none is left over
-            some = self._proposed(min(BATCH, lacking if not tried else _more(lacking, kept, tried)), rng)
+            some = self._proposed(min(self._batch, lacking if not tried else _more(lacking, kept, tried)), rng)
             parts.append(some.at(self._kept(some, rng)))
             tried, kept = tried + len(some), kept + len(parts[-1])
         return Drawn.together(parts).at(slice(wanted))
@@ -170,11 +176,8 @@ class Conditional:
         parts = list[Drawn]()
         for each, number in zip(self._alternatives, systematic(masses, size, rng).tolist(), strict=True):
             codes = each.model.sample(number, rng) if number else np.zeros((0, len(self.domain.columns)), np.int32)
-            places = np.empty(codes.shape, np.int64)
-            for at, column in enumerate(self.domain.columns):
-                among = None if at in self.follows else each.allowed.get(at)
-                places[:, at] = drawn_places(column, codes[:, at], among, rng)
-            parts.append(Drawn(codes, places))
+            among = {at: some for at, some in each.allowed.items() if at not in self.follows}
+            parts.append(Drawn(codes, places_of(self.domain.columns, codes, among, rng)))
         found = Drawn.together(parts)
         self.follow(found)
         return found if len(parts) == 1 else found.at(rng.permutation(size))

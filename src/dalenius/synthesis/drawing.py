@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dalenius.errors import InputError
-from dalenius.synthesis.allowed import drawn_places
+from dalenius.synthesis.allowed import drawn_places, places_of
 from dalenius.synthesis.conditional import Conditional
 from dalenius.synthesis.known_facts import Kept, kept
 from dalenius.synthesis.meaning import Drawn, Meaning
@@ -112,8 +112,7 @@ class Drawing:
     def _plain(self, wanted: int, rng: np.random.Generator) -> Drawn:
         columns = self.stored.domain.columns
         codes = self.stored.model.sample(wanted, rng) if wanted else np.zeros((0, len(columns)), np.int32)
-        places = [drawn_places(each, codes[:, at], None, rng) for at, each in enumerate(columns)]
-        return Drawn(codes, np.stack(places, axis=1))
+        return Drawn(codes, places_of(columns, codes, {}, rng))
 
     def _settled(self, wanted: int, rng: np.random.Generator) -> Drawn:
         """More rows than are wanted, of which those are taken that meet the totals: of one column, to a row.
@@ -152,6 +151,9 @@ class Drawing:
         """Rows in the order of units. One that no longer is as it must be stands as its unit's first row does."""
         dealt = units.dealt(drawn.codes, self._sizes(units, len(drawn), rng), rng)
         found = Drawn(dealt.of(drawn.codes), dealt.of(drawn.places))
+        for at in dealt.always:
+            if not (units.fixed and units.fixed[at]):  # alike, and yet each of its own value
+                found.places[:, at] = drawn_places(self.stored.domain.columns[at], found.codes[:, at], None, rng)
         if self.facts or self.where is not None:
             self._given.follow(found)
             broken = ~self._given.meaning.holds(found)
@@ -161,9 +163,10 @@ class Drawing:
 
     def _sizes(self, units: MadeUpUnits, wanted: int, rng: np.random.Generator) -> NDArray[np.int64]:
         """How many of these rows each unit has."""
-        names = columns_of(self.condition)
-        held = [units.alike[self.stored.domain.place(name)] for name in names]
-        if all(alike == 1.0 for alike in held):  # a unit is so with all of its rows, or with none
+        held = [self.stored.domain.place(name) for name in columns_of(self.condition)]
+        if all(
+            units.alike[at] == 1.0 and units.fixed and units.fixed[at] for at in held
+        ):  # a unit is so with all of its rows, or with none
             return units.sizes_of(wanted, rng)
         size = max(1, min(TRIAL, self.stored.rows))
         every, numbers = Drawing(self.stored, self.facts).rows(size, rng)

@@ -6,6 +6,7 @@ model looks like must not depend on how fast rows happened to be read, and the s
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -31,6 +32,8 @@ _WEIGHT = 32  # bytes of each row for its weight, in several forms
 _SCRATCH = 24  # bytes of each row while it is counted
 _CELL_OF = 8  # bytes of each row of a pool for each table that it is raked to
 _DECIMALS = 4  # as much as a code counts a number with decimals, where a model is read (`stored`)
+_PAIR_CELL = 32  # bytes of each cell of the largest table of two columns, which trees spell out value by value
+_TREE_LEVEL = 32  # groups of a column's values in a table of two, from which on it is spelt out
 _DRAWN = 20  # bytes of a drawn value: as code, as number, as it stands in a file
 
 
@@ -154,6 +157,8 @@ def memory(count: Count, sizes: Sizes, effort: Effort = FULL) -> int:
     merged = (rows + pool) * code * columns * len(effort.levels)
     held = pool * (8 * columns + 16 + _CELL_OF * found.raked)
     whole = found.whole * sizes.whole
+    if found.tables > columns > 1 and found.level >= _TREE_LEVEL:
+        whole += _PAIR_CELL * math.prod(sorted(sizes.codes)[-2:])
     reading, fitting = engine + table, table + merged + rows * _SCRATCH + held + whole
     return round(_BASE + max(reading, fitting, held + whole + rows * columns * _DRAWN))
 

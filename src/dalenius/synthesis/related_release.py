@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dalenius.errors import InputError
-from dalenius.synthesis.allowed import Places, drawn_places
+from dalenius.synthesis.allowed import Places, places_of
 from dalenius.synthesis.drawing import Drawing
 from dalenius.synthesis.related import CHILD, COUNT, PARENT
 from dalenius.synthesis.release import write_table
@@ -67,8 +67,7 @@ class RelatedModels:
         drawn = self._given(codes[whose], rng)
         numbers = np.arange(1, rows + 1)
         own = {} if self.parents.units is None else {self.parents.units.name: pa.array(units)}
-        columns = enumerate(self.children.domain.columns)
-        places = np.stack([drawn_places(each, drawn[:, at], None, rng) for at, each in columns], axis=1)
+        places = places_of(self.children.domain.columns, drawn, {}, rng)
         children = self._values(self.children, places, CHILD, rng)
         return {self.key: pa.array(numbers)} | own | parents, {self.column: pa.array(numbers[whose])} | children
 

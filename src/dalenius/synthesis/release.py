@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from dalenius._fields import Fields
 from dalenius.errors import InputError
 from dalenius.releasing.targets import check_target, unwritable
+from dalenius.synthesis.sound import check_facts
 from dalenius.synthesis.stored import StoredModel
 from dalenius.tables.policy import Facts
 
@@ -56,11 +57,7 @@ class SyntheticTable:
         return self.stored.rows if not self.facts.totals else self.rows_where(None)
 
     def rows_where(self, where: str | None) -> int:
-        """For how many of them a condition holds, by the model: as many are drawn where nobody says how many.
-
-        >>> table.rows_where("age >= 60 AND sex = 'f'")  # doctest: +SKIP
-        1204
-        """
+        """For how many of them a condition holds, by the model: as many are drawn where nobody says how many."""
         from dalenius.synthesis.drawing import Drawing
 
         return Drawing(self.stored, self.facts, where).expected
@@ -91,8 +88,13 @@ class SyntheticTable:
         target = Path(target)
         check_target(target, FILES)
         table = self.to_arrow(rows, seed=seed, where=where)
-        about = json.dumps({name: each for name, each in self.to_dict().items() if name != "model"})
-        return write_table(table.replace_schema_metadata({"dalenius": about}), target)
+        return write_table(table.replace_schema_metadata({"dalenius": json.dumps(self._told)}), target)
+
+    @property
+    def _told(self) -> dict[str, Any]:
+        """What a file says of itself. Anybody may have it: it does not say who asked, or what is left to spend."""
+        told = ("table", "method", "columns", "rows_per_unit", "units", "guarantee")
+        return {name: self._about[name] for name in told} | {"release": (self.receipt or {}).get("id")}
 
     @cached_property
     def _about(self) -> dict[str, Any]:
@@ -135,8 +137,19 @@ class SyntheticTable:
             found.flag("free"),
             found.mapping("receipt") if "receipt" in found else None,
             found.texts("notes"),
-            Facts.of_json(found.mapping("facts")) if "facts" in found else Facts(),
+            _facts(found, stored),
         )
+
+
+def _facts(found: Fields, stored: StoredModel) -> Facts:
+    if "facts" not in found:
+        return Facts()
+    try:
+        facts = Facts.of_json(found.mapping("facts"))
+        check_facts(facts, stored)
+    except (AttributeError, LookupError, TypeError, ValueError):
+        raise found.wrong("facts") from None
+    return facts
 
 
 def content_of(table: pa.Table, form: str) -> bytes:

@@ -13,11 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dalenius.measuring.batches import MOST_ROWS
 from dalenius.synthesis.generators.adaptive import PoolModel
 from dalenius.synthesis.generators.privbayes import NetworkModel
 from dalenius.synthesis.generators.tree import TreeModel
-from dalenius.tables.policy import Kind
+from dalenius.tables.policy import Kind, label_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,10 +27,13 @@ if TYPE_CHECKING:
     from dalenius.synthesis.sampling import Step
     from dalenius.synthesis.stored import StoredModel
     from dalenius.synthesis.units import MadeUpUnits
+    from dalenius.tables.policy import Facts
 
+_MOST_RULES = 100
 _MOST_COUNTED = 2.0**53  # rows of a table, and units
+_MOST_HELD = 2**36  # rows of one unit: of as many units as rows are drawn, that is within 63 bits
 _MOST_STEPS = 2**63  # of a bound from 0
-_KEYS: dict[Kind, type] = {Kind.INTEGER: int, Kind.BOOLEAN: bool, Kind.DATE: date, Kind.NUMBER: float}
+_KEYS: dict[Kind, type] = {Kind.INTEGER: int, Kind.BOOLEAN: bool, Kind.DATE: date}
 _ENDS: dict[Kind, type] = {Kind.INTEGER: int, Kind.DATE: date, Kind.DATETIME: datetime}
 
 
@@ -64,6 +66,25 @@ def check_sound(stored: StoredModel) -> None:
         _check_units(stored.units, len(sizes))
 
 
+def check_facts(facts: Facts, stored: StoredModel) -> None:
+    """Refuses what nobody can know of the rows of this model.
+
+    Raises:
+        ValueError: It is no such thing.
+    """
+    keys = {each.name: set(map(label_of, each.keys)) for each in stored.domain.columns if each.keys is not None}
+    _must(_are(str, *facts.rules) and len(facts.rules) <= _MOST_RULES)
+    _must(_are(str, *facts.follows, *facts.follows.values()) and facts.values.keys() <= facts.follows.keys())
+    for name, of in facts.follows.items():
+        _must(of not in facts.follows)
+        goes = facts.values.get(name, {})
+        if name in keys and of in keys:
+            _must(keys[of].issuperset(goes) and keys[name].issuperset(goes.values()))
+    for totals in facts.totals.values():
+        _must(_are(str, *totals) and _are(int, *totals.values()) and any(totals.values()))
+        _must(all(0 <= each <= _MOST_COUNTED for each in totals.values()))
+
+
 def _must(condition: bool) -> None:
     if not condition:
         raise ValueError
@@ -92,16 +113,15 @@ def _check_column(column: Modelled) -> None:
     _must(column.kind is Kind.NUMBER or all(type(each) is _ENDS[column.kind] for each in ends))
     _must(ends[0] <= ends[1] and (grid.step is None or grid.step > 0))
     if column.kind in {Kind.INTEGER, Kind.NUMBER}:
-        _must(all(abs(each / (grid.step or 1)) < _MOST_STEPS for each in ends))
+        _must(all(abs(each / (grid.step or 1)) <= _MOST_STEPS for each in ends))
     if column.classes is not None:
         _check_runs(column.classes.runs, grid.size)
 
 
 def _check_runs(runs: Sequence[tuple[int, int]], size: int) -> None:
-    """Runs of positions, one after another."""
-    _must(len(runs) > 0 and runs[0][0] >= 0 and runs[-1][1] < size)
-    _must(all(first <= last for first, last in runs))
-    _must(all(before[1] < after[0] for before, after in pairwise(runs)))
+    """Runs of positions, each beginning after the one before."""
+    _must(len(runs) > 0 and all(0 <= first <= last < size for first, last in runs))
+    _must(all(before[0] < after[0] for before, after in pairwise(runs)))
 
 
 def _check_weights(found: NDArray[np.float64], shape: Sequence[int]) -> None:
@@ -139,7 +159,7 @@ def _check_pool(model: PoolModel, sizes: Sequence[int]) -> None:
 
 def _check_units(units: MadeUpUnits, columns: int) -> None:
     _must(_are(str, units.name) and _is_number(units.count, _MOST_COUNTED))
-    _check_runs(units.sizes.runs, MOST_ROWS)
+    _check_runs(units.sizes.runs, _MOST_HELD)
     _check_weights(units.shares, (len(units.sizes),))
     _must(float(units.shares.min()) >= 0)
     _must(len(units.alike) == columns and all(each is None or _is_number(each, 1.0) for each in units.alike))

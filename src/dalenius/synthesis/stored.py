@@ -132,9 +132,7 @@ class StoredModel:
 
     @classmethod
     def of_json(cls, data: Mapping[str, Any]) -> StoredModel:
-        """As `to_json` wrote it."""
-        if data.get("format") != FORMAT:
-            raise _unreadable(f"It is not of the format {FORMAT!r}; a newer dalenius may have written it.")
+        """As `to_json` wrote it, or whoever sent it: what does not hold together is refused (`sound`)."""
         try:
             with np.errstate(all="ignore"):  # what comes of odd numbers is refused
                 found = cls._of_tree(data)
@@ -145,6 +143,8 @@ class StoredModel:
 
     @classmethod
     def _of_tree(cls, data: Mapping[str, Any]) -> StoredModel:
+        if data.get("format") != FORMAT:
+            raise _unreadable(f"It is not of the format {FORMAT!r}; a newer dalenius may have written it.")
         _check_size(sum(_numbers(each) * (_WIDER if each["type"] == "<f4" else 1) for each in _packs(data["model"])))
         domain = PolicyDomain.of_json(data["columns"])
         return cls(
@@ -161,8 +161,8 @@ class StoredModel:
 
     @classmethod
     def read(cls, content: bytes) -> StoredModel:
-        """As `content` wrote it."""
-        return cls.of_json(json.loads(content.decode("utf-8", "surrogatepass")))
+        """As `content` wrote it, and nobody has changed since: the ledger would know."""
+        return cls._of_tree(json.loads(content.decode("utf-8", "surrogatepass")))
 
 
 def check_rows(rows: int) -> None:

@@ -41,7 +41,7 @@ PART = Fraction(1, 20)  # of ρ
 OF_SIZES = 0.5  # of that; the rest for how alike rows are, in all columns
 SEEN = 4.3  # deviations above which one of ninety counts is of units; of noise alone with chance 0.1%
 TAIL = 2.0  # deviations above which it is next to those
-LONE, SAME, DIFFERENT = 0, 1, 2  # one row alone; two rows that are alike; two that are not
+LONE, SAME, NEAR, DIFFERENT = range(4)  # one row alone; two of one value; of one class; of two classes
 _UNITS = 2**15  # in one batch
 
 Habits = NDArray[np.int8]
@@ -83,8 +83,13 @@ def _habits(batch: UnitBatch, domain: PolicyDomain) -> Habits:
     pair = [batch.starts[:-1] + each.astype(np.int64) for each in (first, (first + step) % held)]
     found = np.zeros((len(domain.columns), len(held)), np.int8)
     for at, column in enumerate(domain.columns):
-        one, other = (column.codes(batch.values[at][rows], batch.absent[at][rows]) for rows in pair)
-        found[at] = np.where(held == 1, LONE, np.where(one == other, SAME, DIFFERENT))
+        two = [(batch.values[at][rows], batch.absent[at][rows]) for rows in pair]
+        one, other = (column.codes(*each) for each in two)
+        found[at] = np.where(one == other, SAME, DIFFERENT)
+        if column.grid is not None:
+            first_, second = (np.where(absent, -1, column.grid.positions(values)) for values, absent in two)
+            found[at][(one == other) & (first_ != second)] = NEAR
+        found[at][held == 1] = LONE
     return found
 
 
@@ -94,7 +99,7 @@ class UnitCounts:
 
     Attributes:
         by_size: By classes of their numbers of rows (`SIZES`).
-        alike: For each column, how many have one row, two that are alike there, two that are not.
+        alike: For each column, how many have one row, two of one value there, of one class, of two.
     """
 
     by_size: Measured
@@ -110,7 +115,8 @@ class UnitCounts:
         """
         count = total_rows([self.by_size, *self.alike])  # each of them counts every unit once
         sizes, numbers = _sizes(self.by_size, count, rows, limit)
-        return MadeUpUnits(name, count, sizes, numbers / numbers.sum(), tuple(map(_alike, self.alike)))
+        fixed = tuple(map(_fixed, self.alike))
+        return MadeUpUnits(name, count, sizes, numbers / numbers.sum(), tuple(map(_alike, self.alike)), fixed)
 
 
 def count_units(held: NDArray[np.int64], habits: Habits, neighbors: Neighbors, rho: Fraction) -> UnitCounts:
@@ -123,7 +129,10 @@ def count_units(held: NDArray[np.int64], habits: Habits, neighbors: Neighbors, r
         rho: What is spent.
     """
     limit = Limit(1, neighbors)
-    columns = [Column("rows", classes=len(SIZES)), *(Column(f"{at}", classes=3) for at in range(len(habits)))]
+    columns = [
+        Column("rows", classes=len(SIZES)),
+        *(Column(f"{at}", classes=DIFFERENT + 1) for at in range(len(habits))),
+    ]
     codes: Codes = np.stack([SIZES.codes(held - 1), *habits.astype(np.int32)])
     weights = np.full(len(held), limit.whole, np.int64)
     measurer = UnitMeasurer(Domain(tuple(columns)), codes, weights, limit, rho)
@@ -167,9 +176,16 @@ def _more(measured: Measured, start: int, width: int) -> bool:
 
 def _alike(measured: Measured) -> float | None:
     """How often two rows of a unit are alike; always, where that is within the margin of the noise."""
-    _, same, different = measured.values.tolist()
+    _, equal, near, different = measured.values.tolist()
+    same = equal + near
     both = same + different
-    margin = MARGIN * measured.sigma
+    margin = MARGIN * measured.sigma * 2**0.5
     if both <= 2 * margin or same <= margin:
         return None
     return 1.0 if different <= margin and different < 0.1 * both else min(1.0, same / both)
+
+
+def _fixed(measured: Measured) -> bool:
+    """Whether two rows of a unit that are of one class there are of one value, as far as the noise lets see."""
+    _, equal, near, _ = measured.values.tolist()
+    return bool(near <= MARGIN * measured.sigma and near < 0.1 * max(equal, 0.0))

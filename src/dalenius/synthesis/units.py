@@ -61,6 +61,7 @@ class MadeUpUnits:
         shares: Of units, in each of these classes.
         alike: Of each column of the model, how often two rows of one unit are alike; None: no more than any two rows,
             as far as the noise lets see.
+        fixed: Whether rows of a unit that are alike there have one value, and not values of one class alone.
     """
 
     name: str
@@ -68,6 +69,7 @@ class MadeUpUnits:
     sizes: Classes
     shares: NDArray[np.float64]
     alike: tuple[float | None, ...]
+    fixed: tuple[bool, ...] = ()
 
     @property
     def rows(self) -> float:
@@ -136,6 +138,7 @@ class MadeUpUnits:
             "sizes": self.sizes.to_json(),
             "shares": [round(float(each), 9) for each in self.shares],
             "alike": list(self.alike),
+            "fixed": list(self.fixed),
         }
 
     @classmethod
@@ -144,5 +147,10 @@ class MadeUpUnits:
         shares: Sequence[float] = data["shares"]
         whole = np.array(shares, np.float64)
         return cls(
-            data["name"], data["count"], Classes.of_json(data["sizes"]), whole / whole.sum(), tuple(data["alike"])
+            data["name"],
+            data["count"],
+            Classes.of_json(data["sizes"]),
+            whole / whole.sum(),
+            tuple(data["alike"]),
+            tuple(data.get("fixed", ())),
         )

@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 from tests.seeded_noise import seeded_noise
 
+from dalenius.app.views.synthetic import facts_words
 from dalenius.curator import Curator
 from dalenius.errors import InputError, PolicyInvalidError
 from dalenius.synthesis.generators.tree import TreeModel
@@ -177,6 +178,15 @@ def test_facts_change_no_model_and_cost_nothing(stays: Curator, tmp_path: Path):
     assert min(after.to_arrow(3000, seed=1)["age"].to_pylist()) >= 18
     again = stays.analyst("ana").synthetic(str(after.receipt["id"]))  # type: ignore[index]
     assert again.facts == after.facts and again.facts.rules[1] == "age >= 18"
+
+
+def test_what_rows_keep_to_is_said(made: dict[str, SyntheticTable]):
+    said = facts_words(replace(made["tree"].facts, totals={"city": TOTALS}))
+    assert said == (
+        "Rows keep to what the policy says of all: discharged >= admitted; country follows from city; "
+        "known totals of city."
+    )
+    assert facts_words(Facts()) == ""
 
 
 def test_units_keep_to_it_too(tmp_path: Path):

@@ -7,6 +7,8 @@ import io
 import random
 import tracemalloc
 from collections.abc import Callable, Iterator
+from datetime import date, datetime
+from fractions import Fraction
 from functools import partial
 from typing import Any
 
@@ -18,8 +20,12 @@ from tests.unit.synthesis.made import curator_of, some_rows
 
 from dalenius.app.views.synthetic import print_synthetic
 from dalenius.errors import InputError
+from dalenius.synthesis.grid import Grid
+from dalenius.synthesis.modelled import Modelled
+from dalenius.synthesis.position_classes import Classes
 from dalenius.synthesis.release import SyntheticTable
-from dalenius.synthesis.stored import packed
+from dalenius.synthesis.stored import StoredModel, packed
+from dalenius.tables.policy import Kind
 
 Tree = dict[str, Any]
 FORMS = ("tree", "adaptive", "privbayes")
@@ -197,6 +203,62 @@ def test_with_any_one_part_of_it_replaced_it_is_refused_or_gives_rows(models: di
         except InputError:
             refused += 1
     assert refused > 150
+
+
+FACTS: tuple[Any, ...] = (
+    {"rules": 5},
+    {"rules": [5]},
+    {"rules": ["age > 1"] * 101},
+    {"follows": ["sex"]},
+    {"follows": {"sex": "smoker", "smoker": "sex"}},
+    {"follows": {"sex": {"column": "smoker"}}},
+    {"follows": {"sex": {"column": "smoker", "values": {"maybe": "m"}}}},
+    {"follows": {"sex": {"column": "smoker", "values": {"true": "x"}}}},
+    {"follows": {"sex": {"column": "smoker", "values": 5}}},
+    {"totals": {"sex": 5}},
+    {"totals": {"sex": {"m": "many"}}},
+    {"totals": {"sex": {"m": float("inf")}}},
+    {"totals": {"sex": {"m": -1}}},
+    {"totals": {"sex": {"m": 10**30}}},
+    {"totals": {"sex": {"m": 0}}},
+)
+
+
+@pytest.mark.parametrize("facts", FACTS)
+def test_what_nobody_can_know_of_a_model_is_refused(models: dict[str, Tree], facts: Any):
+    with pytest.raises(InputError):
+        SyntheticTable.from_dict(models["tree"] | {"facts": facts})
+
+
+def test_what_is_known_comes_over(models: dict[str, Tree]):
+    follows = {"sex": {"column": "smoker", "values": {"true": "m", "false": "f"}}}
+    facts = {"rules": ["age >= 18"], "follows": follows, "totals": {"wave": {"1": 5, "2": 7}}}
+    found = SyntheticTable.from_dict(models["tree"] | {"facts": facts})
+    assert found.to_dict()["facts"] == facts and found.to_arrow(30, seed=1).num_rows == 30
+
+
+@pytest.mark.parametrize(
+    "bounds",
+    [
+        (Kind.INTEGER, -(2**63), 2**63 - 1, None),
+        (Kind.NUMBER, Fraction(-(2**53), 1000), Fraction(2**53, 1000), Fraction(1, 1000)),
+        (Kind.DATE, date(1, 1, 1), date(9999, 12, 31), None),
+        (
+            Kind.DATETIME,
+            datetime.fromisoformat("0001-01-01T00:00:00"),
+            datetime.fromisoformat("9999-12-31T23:59:59"),
+            None,
+        ),
+    ],
+)
+def test_whatever_a_policy_may_declare_holds_together(models: dict[str, Tree], bounds: tuple[Any, ...]):
+    kind, low, high, step = bounds
+    grid = Grid(kind, low, high, step)
+    declared = Modelled("x", kind, absent=True, ordered=True, grid=grid, classes=Classes.equal(grid.size, 32))
+    tree = models["tree"]["model"] | {"columns": [declared.to_json()], "units": None, "measured": []}
+    one = {"column": 0, "parents": [], "table": packed(np.ones(33))}
+    found = StoredModel.of_json(tree | {"model": {"form": "steps", "rows": 9.0, "steps": [one]}})
+    assert found.to_json()["columns"] == tree["columns"] and len(found.draw(330, seed=1)["x"]) == 330
 
 
 def test_names_from_outside_are_shown_and_not_obeyed(models: dict[str, Tree]):

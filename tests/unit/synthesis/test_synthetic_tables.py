@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 import re
 import tracemalloc
 import zlib
@@ -379,6 +380,10 @@ def test_files_are_whole_or_not_there(people: Curator, tmp_path: Path, monkeypat
     found = people.analyst("ana").synthesize("people", epsilon=2.5, method="histogram")
     assert found.write(tmp_path / "rows.parquet", 40, seed=1) == 40
     assert pq.read_table(tmp_path / "rows.parquet").equals(found.to_arrow(40, seed=1))
+    about = pq.read_schema(tmp_path / "rows.parquet").metadata[b"dalenius"]
+    told = json.loads(about)
+    assert told["guarantee"] == found.guarantee and told["release"] == found.receipt["id"]  # type: ignore[index]
+    assert b"ana" not in about and "remaining" not in told  # anybody may have the file
     assert found.write(tmp_path / "rows.csv", 3) == 3
     assert (tmp_path / "rows.csv").read_text().count("\n") == 4
 

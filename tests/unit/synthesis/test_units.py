@@ -29,7 +29,7 @@ from dalenius.synthesis.position_classes import Classes
 from dalenius.synthesis.release import SyntheticTable
 from dalenius.synthesis.request import SynthesisAsk
 from dalenius.synthesis.rows import UnitMeasurer
-from dalenius.synthesis.unit_counts import DIFFERENT, LONE, SAME, SIZES, count_units, read_units
+from dalenius.synthesis.unit_counts import DIFFERENT, LONE, NEAR, SAME, SIZES, count_units, read_units
 from dalenius.synthesis.units import MadeUpUnits
 
 
@@ -92,7 +92,7 @@ def test_all_rows_have_a_unit_and_all_units_rows(rows: int, seed: int):
 
 def habits_of(held: np.ndarray, seed: int = 1) -> np.ndarray:
     chance = np.random.default_rng(seed)
-    found = chance.choice([SAME, DIFFERENT], (2, len(held))).astype(np.int8)
+    found = chance.choice([SAME, NEAR, DIFFERENT], (2, len(held))).astype(np.int8)
     found[:, held == 1] = LONE
     return found
 
@@ -229,6 +229,24 @@ def test_questions_about_persons_make_sense(shop: Curator, method: str):
     assert ages == 1.0
     for name in REGIONS:
         assert abs(regions[name] - homes[name]) < 0.2 * homes[name]
+
+
+def test_what_is_always_the_same_is_one_value_and_what_is_only_of_one_class_is_not(tmp_path: Path):
+    """A day of birth, of classes that are found; and amounts that are all of one class, each of its own."""
+    chance = np.random.default_rng(1)
+    people = np.repeat(np.arange(1500), 3)
+    born = np.array("1940-01-01", "datetime64[D]") + chance.integers(0, 20_000, 1500)[people]
+    rows = pa.table({"id": people, "born": born, "amount": np.round(chance.uniform(10, 90, len(people)), 2)})
+    columns = (
+        '[columns.born]\ntype = "date"\nbounds = ["1900-01-01", "2025-12-31"]\ndefault = "1900-01-01"\n'
+        '[columns.amount]\ntype = "number"\nbounds = [0, 1000000]\nstep = 0.01\ndefault = 0\n'
+    )
+    found = made(tmp_path, rows, columns, limit=3).analyst("ana").synthesize("t", epsilon=4.0, method="tree")
+    drawn = found.to_arrow(3000, seed=1).to_pydict()
+    units = found.stored.units
+    assert units is not None and units.fixed == (True, False)
+    assert len(set(zip(drawn["id"], drawn["born"], strict=True))) == len(set(drawn["id"]))
+    assert len(set(zip(drawn["id"], drawn["amount"], strict=True))) > 2900
 
 
 def test_a_model_with_units_comes_back_and_gives_the_same_rows(shop: Curator):

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import itertools
+import tracemalloc
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import replace
 from fractions import Fraction
 from io import BytesIO
 from pathlib import Path
@@ -29,6 +31,7 @@ from dalenius.synthesis.drawing import Drawing
 from dalenius.synthesis.generators.tree import TreeModel
 from dalenius.synthesis.meaning import Meaning
 from dalenius.synthesis.modelled import Modelled
+from dalenius.synthesis.policy_domain import PolicyDomain
 from dalenius.synthesis.position_classes import Classes
 from dalenius.synthesis.sampling import Step
 from dalenius.synthesis.stored import StoredModel
@@ -202,3 +205,18 @@ def test_a_server_gives_such_rows_and_the_model_that_draws_them(tmp_path: Path):
             assert client.get(f"/v1/synthetic/{id_}/rows?rows=300000").status == 400
         with closing(server.analyst("bob", trusted=True)) as other:
             assert other.get(f"/v1/synthetic/{id_}/rows").status == 404
+
+
+def test_rows_are_tried_a_few_values_at_a_time():
+    """Whoever has a model may ask a server for rows as often as they like: wide tables take no more memory for it."""
+    column = Column("c", Kind.INTEGER, Bounds(0, 9), default=0)
+    domain = PolicyDomain(tuple(Modelled.of(replace(column, name=f"c{at}")) for at in range(60)))
+    steps = [Step(at, (), np.ones(10)) for at in range(60)]
+    where = " AND ".join(f"c{at} < c{at + 1}" for at in range(8))  # one row in a hundred million is so
+    stored = StoredModel("t", "histogram", 1.0, 1.0, 1, domain, TreeModel(1000.0, steps))
+    tracemalloc.start()
+    with pytest.raises(InputError, match="hardly any"):
+        Drawing(stored, None, where).rows(10, np.random.default_rng(1))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 250_000_000

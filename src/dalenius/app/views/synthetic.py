@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from dalenius.synthesis.preview import SyntheticPreview
     from dalenius.synthesis.release import SyntheticTable
     from dalenius.synthesis.stored import StoredModel
+    from dalenius.tables.policy import Facts
 
 _LONGEST = 4000  # characters of a note
 _WAYS = {1: "one column", 2: "two columns", 3: "three columns"}
@@ -34,8 +35,9 @@ def print_synthetic(console: Console, found: SyntheticTable) -> None:
     _print_left_out(console, found.left_out)
     cost = "free: paid for before" if found.free else f"charged ε = {found.charge['epsilon']:g}"
     promise = promised(found.guarantee)
-    for line in (f"{cost} · {promise} · {_rest(found.remaining)}", limit_words(found)):
-        console.print(Text(line, "dim"))
+    for line in (f"{cost} · {promise} · {_rest(found.remaining)}", limit_words(found), facts_words(found.facts)):
+        if line:
+            console.print(Text(line, "dim"))
     for note in found.notes:
         console.print(Text(shown(note, _LONGEST), "bold yellow"))
 
@@ -151,6 +153,14 @@ def promised(guarantee: Mapping[str, Any]) -> str:
     unit, neighbors = shown(str(guarantee["unit"])), shown(str(guarantee["neighbors"]))
     delta = f", δ = {guarantee['delta']:g}" if guarantee["delta"] else ""
     return f"ε = {guarantee['epsilon']:g}{delta} for each {unit} ({neighbors})"
+
+
+def facts_words(facts: Facts) -> str:
+    """What everybody knows of all rows, by the policy; "" where nothing is declared."""
+    told = [shown(rule, 120) for rule in facts.rules]
+    told += [f"{shown(name)} follows from {shown(of)}" for name, of in facts.follows.items()]
+    told += [f"known totals of {shown(name)}" for name in facts.totals]
+    return f"Rows keep to what the policy says of all: {'; '.join(told)}." if told else ""
 
 
 def limit_words(found: SyntheticTable) -> str:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dalenius.accounting import parameters
 from dalenius.errors import InputError, NotAllowedError, SourceUnavailableError
 from dalenius.measuring._exact import exact_batches
 from dalenius.measuring.batches import MOST_ROWS, UnitRows
@@ -160,8 +161,8 @@ def claimed(file: Path, table: str) -> float | None:
     about = (parquet.read_schema(file).metadata or {}).get(b"dalenius")
     try:
         found = json.loads(about or b"{}")
-        return float(found["guarantee"]["epsilon"]) if found["table"] == table else None
-    except (ValueError, KeyError, TypeError):
+        return parameters.epsilon(found["guarantee"]["epsilon"]) if found["table"] == table else None
+    except (ValueError, KeyError, TypeError, RecursionError, InputError):  # whoever made the file wrote that too
         return None
 
 

@@ -14,7 +14,7 @@ from dalenius._numbers import count_of
 from dalenius.app.console.charts import shares
 from dalenius.app.console.frame import attempt, busy, card, heading, on_a_page
 from dalenius.app.console.parts.worth import Worth
-from dalenius.app.views.synthetic import limit_words, promised
+from dalenius.app.views.synthetic import facts_words, limit_words, promised
 from dalenius.queries.release import shown
 from dalenius.synthesis.describing import one_ways
 from dalenius.synthesis.release import release_id
@@ -47,7 +47,8 @@ def show_synthetic(session: Session, found: SyntheticTable) -> None:
         _take(session, found)
         _chart(found)
         _rows(found)
-        for line in (f"{promised(found.guarantee)}: of all rows together, however many are drawn.", limit_words(found)):
+        promise = f"{promised(found.guarantee)}: of all rows together, however many are drawn."
+        for line in filter(None, (promise, limit_words(found), facts_words(found.facts))):
             ui.label(line).classes("d-muted text-caption")
         for note in filter(None, map(on_a_page, found.notes)):
             ui.label(shown(note, 2000)).classes("d-warn text-caption")

@@ -19,6 +19,7 @@ from dalenius.app.report.synthetic_html import document
 from dalenius.synthesis.release import content_of
 
 router = APIRouter(prefix="/v1", tags=["synthetic"])
+LONGEST_WHERE = 2000  # letters: it stands in the address
 MOST_ROWS = 200_000  # of one answer; whoever has the model draws as many as they like
 AS_FILE: dict[str, Any] = {
     "description": "the rows",
@@ -86,7 +87,7 @@ async def rows(
     id: str,  # noqa: A002
     request: Request,
     rows: Annotated[int | None, Query(ge=0, le=MOST_ROWS)] = None,
-    where: Annotated[str | None, Query(max_length=20_000)] = None,
+    where: Annotated[str | None, Query(max_length=LONGEST_WHERE)] = None,
     seed: Annotated[int | None, Query(ge=0, le=2**63 - 1)] = None,
     form: Annotated[Literal["csv", "parquet"], Query(alias="format")] = "csv",
 ) -> Response:
