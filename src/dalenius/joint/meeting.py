@@ -92,8 +92,10 @@ class Post:
     async def __aexit__(self, *_: object) -> None:
         if self._server is not None:
             self._server.close()
-        for task in self._tasks:
+        tasks = tuple(self._tasks)
+        for task in tasks:
             task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
         open_ = [each for each in self._wires if each.transport is not None and not each.closed.done()]
         for wire in open_:
             wire.on_lost = lambda _error: None
