@@ -41,6 +41,7 @@ class StoredModel:
         weights: What was learned.
         margins: 95% margins for the added noise in the coefficients, at most, in the units of the table; the last
             column is that of intercepts. Not a number: not known.
+        guarantee: What was promised, and for whom: signed with the weights, so that no card can promise more.
         counted: Units were counted in the same look, for a part of the price.
     """
 
@@ -53,6 +54,7 @@ class StoredModel:
     held_out: float
     weights: Weights
     margins: NDArray[np.float64]
+    guarantee: Mapping[str, Any]
     counted: bool = False
 
     @property
@@ -73,6 +75,7 @@ class StoredModel:
             "held_out": self.held_out,
             "weights": self.weights.to_json(),
             "margins": [[_digits(each) for each in row] for row in self.margins.tolist()],
+            "guarantee": dict(self.guarantee),
             "counted": self.counted,
         }
 
@@ -111,6 +114,7 @@ class StoredModel:
             found.number("held_out"),
             weights,
             margins,
+            _guarantee_of(found.fields("guarantee")),
             found.flag("counted"),
         )
 
@@ -130,6 +134,13 @@ class StoredModel:
 
 def _recipe_of(data: Mapping[str, Any]) -> Recipe | OutputRecipe:
     return OutputRecipe.of_json(data) if data.get("method") == "output" else Recipe.of_json(data)
+
+
+def _guarantee_of(found: Fields) -> dict[str, Any]:
+    """In the order in which it was written, so that the bytes are the same again."""
+    numbers = ("epsilon", "delta")
+    names = ("kind", *numbers, "unit", "neighbors")
+    return {name: found.number(name) if name in numbers else found.text(name) for name in names}
 
 
 def _digits(margin: float) -> float | None:
