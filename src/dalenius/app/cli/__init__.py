@@ -43,6 +43,8 @@ COMMANDS = {
     "train": "train",
     "anonymize": "anonymize",
     "collect": "collect",
+    "joint": "joint",
+    "party": "party",
     "budget": "budget",
     "account": "account",
     "serve": "serve",
