@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -245,7 +246,11 @@ class Planned:
     def memory(self) -> int | None:
         """Bytes that it takes at most: rows as numbers, twice while they are put into their room; None: not known."""
         found = self.people
-        return None if found is None else 2 * found.capacity * self.rows * (4 * self.task.width + 8)
+        return None if found is None else self.memory_for(found.capacity)
+
+    def memory_for(self, units: int) -> int:
+        """The same, with room for so many units."""
+        return 2 * units * self.rows * (4 * self.task.width + 8)
 
     def times(self, speed: float) -> Times:
         """When it leaves: a function of public things alone."""
@@ -269,6 +274,13 @@ def _method(ask: ModelAsk, table: Table) -> str:
             "Method 'output' has no steps.", why="Its noise is added once.", fix="Leave batch and steps out."
         )
     return method
+
+
+def machine_memory() -> float:
+    """Bytes that this machine has."""
+    if "SC_PHYS_PAGES" not in os.sysconf_names:
+        return math.inf
+    return float(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
 
 
 def _below(exact: Fraction) -> float:

@@ -204,6 +204,18 @@ BAD: list[tuple[type[DaleniusError], str, dict[str, Any]]] = [
 ]
 
 
+def test_what_does_not_fit_into_memory_is_refused_before_the_charge(people: Curator, monkeypatch: pytest.MonkeyPatch):
+    ana = people.analyst("ana")
+    asked: dict[str, Any] = {"epsilon": 3.25, "features": ["age"], **ONE}
+    needed = ana.preview_model("people", "income", **asked).memory
+    assert needed is not None
+    monkeypatch.setattr("dalenius.learning.kind.machine_memory", lambda: needed - 1)
+    with pytest.raises(InputError, match="more memory than there is"):
+        ana.train("people", "income", **asked)
+    monkeypatch.setattr("dalenius.learning.kind.machine_memory", lambda: needed)
+    assert not ana.train("people", "income", **asked).free
+
+
 @pytest.mark.parametrize(("error", "words", "change"), BAD, ids=lambda each: str(each)[:40])
 def test_bad_input_is_refused_before_the_charge_without_a_look_at_rows(
     people: Curator, monkeypatch: pytest.MonkeyPatch, error: type[DaleniusError], words: str, change: dict[str, Any]
