@@ -280,6 +280,7 @@ def test_noise_that_is_added_once_is_charged_what_was_typed(tmp_path: Path, cont
 
 STRANGE: list[dict[str, Any]] = [
     *({"seed": 1}, {"features": "age"}, {"features": [1]}, {"model": 7}, {"method": 7}, {"held_out": "x"}),
+    *({"held_out": {}}, {"held_out": False}, {"features": {}}, {"features": ""}, {"model": []}, {"method": ""}),
 ]
 
 
