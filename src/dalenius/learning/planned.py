@@ -43,12 +43,14 @@ if TYPE_CHECKING:
     from dalenius.measuring.plan import Table
 
 SGD, OUTPUT = "sgd", "output"
+KEPT = 50  # times that a training keeps how far it is
 MORE_THAN_COUNTED = 1e-38  # δ: the chance that there are more units than there is room for by their count
 # Seconds on the machine of bench/RESULTS.md.
 _BEGIN, _READ = 0.1, 1e-6  # before anything is read; for each row and column
 _STEP, _DRAWN = 1e-4, 8e-10  # for a step by itself; for each unit that there may be, to draw some
 _NUMBER, _SCORE = 4e-9, 2e-8  # for each number of a row that is in a step; for each of its scores
 _VECTOR = 1e-8  # for each number of a unit's gradient, where it has several rows
+_PRODUCT, _WEIGHT, _KEEPING = 3e-10, 1e-7, 1e-6  # for each weight: of each row; in a step; each time that it is kept
 _SOLVER = 300  # gradients over all rows, where noise is added once
 
 
@@ -227,14 +229,16 @@ class Planned:
         """What the work takes on the machine of bench/RESULTS.md, by public sizes."""
         found = self.people
         units = size_class(UNKNOWN) if found is None else found.capacity
-        row = _NUMBER * self.task.width + _SCORE * self.task.outputs
+        weights = self.task.width * self.task.outputs
+        row = _NUMBER * self.task.width + _SCORE * self.task.outputs + _PRODUCT * weights
         if self.method == OUTPUT:
             return self.reading_seconds + _SOLVER * (_STEP + 2 * units * self.rows * row)
         recipe = self.recipe(self.ask.epsilon)
         within = units if found is None else recipe.slots
         several = 0.0 if recipe.rows == 1 else _VECTOR * within * recipe.dimension
         drawn = 0.0 if recipe.rate == 1 else _DRAWN * recipe.capacity
-        return self.reading_seconds + recipe.steps * (_STEP + drawn + within * recipe.rows * row + several)
+        step = _STEP + drawn + within * recipe.rows * row + several + _WEIGHT * weights
+        return self.reading_seconds + recipe.steps * step + min(recipe.steps, 2 * KEPT) * _KEEPING * weights
 
     @property
     def reading_seconds(self) -> float:

@@ -28,7 +28,7 @@ from dalenius.errors import EngineFailedError
 from dalenius.learning import output, people, sgd
 from dalenius.learning.margins import margins, margins_once
 from dalenius.learning.people import MOST_COUNTED
-from dalenius.learning.planned import OUTPUT, machine_memory
+from dalenius.learning.planned import KEPT, OUTPUT, machine_memory
 from dalenius.learning.reading import read_units
 from dalenius.learning.stored import StoredModel
 from dalenius.learning.units import in_room
@@ -47,8 +47,6 @@ if TYPE_CHECKING:
     from dalenius.learning.weights import Weights
     from dalenius.mechanisms.laplace import Laplace
     from dalenius.releasing.leaving import Look
-
-KEPT = 50  # times that a training keeps how far it is
 
 
 def look(planned: Planned, look: Look) -> bytes:

@@ -24,8 +24,10 @@ from dalenius.errors import (
     UnknownTableError,
 )
 from dalenius.learning.folder import load_model
+from dalenius.learning.kind import leaving_of
 from dalenius.learning.reading import read_units
 from dalenius.learning.release import TrainedModel
+from dalenius.learning.request import ModelAsk
 from dalenius.learning.rules import ENOUGH_ROWS
 from dalenius.ledger.budgets import covers
 from dalenius.ledger.verification import verify
@@ -202,6 +204,18 @@ BAD: list[tuple[type[DaleniusError], str, dict[str, Any]]] = [
     (InputError, "twice", {"features": ["age", "age"]}),
     (BudgetError, ".", {"epsilon": 5000.0, "steps": 20_000}),
 ]
+
+
+def test_the_time_that_is_reckoned_grows_with_the_weights_of_all_classes(
+    people: Curator, monkeypatch: pytest.MonkeyPatch
+):
+    """2,000 rows, 1,000 classes, 906 columns, 50 steps took 71 s of processor time."""
+    ana = people.analyst("ana")
+    planned = leaving_of(ana._asker, ModelAsk("people", "income", 1.0, steps=50, rows_per_unit=1)).plan
+    before = planned.seconds
+    monkeypatch.setattr(type(planned.task), "outputs", property(lambda _: 1000))
+    monkeypatch.setattr(type(planned.task), "width", property(lambda _: 906))
+    assert before < 1 and planned.seconds > 50
 
 
 def test_what_does_not_fit_into_memory_is_refused_before_the_charge(people: Curator, monkeypatch: pytest.MonkeyPatch):
