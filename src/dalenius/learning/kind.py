@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from dalenius.accounting import costs
 from dalenius.errors import InputError
 from dalenius.learning import training
-from dalenius.learning.planned import Planned
+from dalenius.learning.planned import Planned, machine_memory
 from dalenius.learning.request import ModelAsk
 from dalenius.learning.stored import StoredModel
 from dalenius.releasing.kinds import Kind
@@ -121,6 +121,7 @@ def leaving_of(asker: Asker, ask: ModelAsk) -> Leaving:
     check_open(asker, *table.reads)
     epsilon = float(ask.epsilon)
     event = planned.event(epsilon)
+    _check_size(planned)
     _check_time(planned)
     return Leaving(
         MODEL,
@@ -137,6 +138,17 @@ def leaving_of(asker: Asker, ask: ModelAsk) -> Leaving:
         plan=planned,
         goes_on=True,
     )
+
+
+def _check_size(planned: Planned) -> None:
+    """What would end the process, and every other asker's question with it, is refused by public sizes."""
+    most = planned.memory or 0
+    if most > machine_memory():
+        raise InputError(
+            "This training would take more memory than there is.",
+            why=f"By the numbers of units, rows and columns it could take {most / 2**30:,.0f} GiB.",
+            fix="Choose fewer features (--features), or fewer --rows-per-unit.",
+        )
 
 
 def _check_time(planned: Planned) -> None:

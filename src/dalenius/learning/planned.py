@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -42,12 +43,14 @@ if TYPE_CHECKING:
     from dalenius.measuring.plan import Table
 
 SGD, OUTPUT = "sgd", "output"
+KEPT = 50  # times that a training keeps how far it is
 MORE_THAN_COUNTED = 1e-38  # δ: the chance that there are more units than there is room for by their count
 # Seconds on the machine of bench/RESULTS.md.
 _BEGIN, _READ = 0.1, 1e-6  # before anything is read; for each row and column
 _STEP, _DRAWN = 1e-4, 8e-10  # for a step by itself; for each unit that there may be, to draw some
 _NUMBER, _SCORE = 4e-9, 2e-8  # for each number of a row that is in a step; for each of its scores
 _VECTOR = 1e-8  # for each number of a unit's gradient, where it has several rows
+_PRODUCT, _WEIGHT, _KEEPING = 3e-10, 1e-7, 1e-6  # for each weight: of each row; in a step; each time that it is kept
 _SOLVER = 300  # gradients over all rows, where noise is added once
 
 
@@ -226,14 +229,16 @@ class Planned:
         """What the work takes on the machine of bench/RESULTS.md, by public sizes."""
         found = self.people
         units = size_class(UNKNOWN) if found is None else found.capacity
-        row = _NUMBER * self.task.width + _SCORE * self.task.outputs
+        weights = self.task.width * self.task.outputs
+        row = _NUMBER * self.task.width + _SCORE * self.task.outputs + _PRODUCT * weights
         if self.method == OUTPUT:
             return self.reading_seconds + _SOLVER * (_STEP + 2 * units * self.rows * row)
         recipe = self.recipe(self.ask.epsilon)
         within = units if found is None else recipe.slots
         several = 0.0 if recipe.rows == 1 else _VECTOR * within * recipe.dimension
         drawn = 0.0 if recipe.rate == 1 else _DRAWN * recipe.capacity
-        return self.reading_seconds + recipe.steps * (_STEP + drawn + within * recipe.rows * row + several)
+        step = _STEP + drawn + within * recipe.rows * row + several + _WEIGHT * weights
+        return self.reading_seconds + recipe.steps * step + min(recipe.steps, 2 * KEPT) * _KEEPING * weights
 
     @property
     def reading_seconds(self) -> float:
@@ -245,7 +250,11 @@ class Planned:
     def memory(self) -> int | None:
         """Bytes that it takes at most: rows as numbers, twice while they are put into their room; None: not known."""
         found = self.people
-        return None if found is None else 2 * found.capacity * self.rows * (4 * self.task.width + 8)
+        return None if found is None else self.memory_for(found.capacity)
+
+    def memory_for(self, units: int) -> int:
+        """The same, with room for so many units."""
+        return 2 * units * self.rows * (4 * self.task.width + 8)
 
     def times(self, speed: float) -> Times:
         """When it leaves: a function of public things alone."""
@@ -269,6 +278,13 @@ def _method(ask: ModelAsk, table: Table) -> str:
             "Method 'output' has no steps.", why="Its noise is added once.", fix="Leave batch and steps out."
         )
     return method
+
+
+def machine_memory() -> float:
+    """Bytes that this machine has."""
+    if "SC_PHYS_PAGES" not in os.sysconf_names:
+        return math.inf
+    return float(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
 
 
 def _below(exact: Fraction) -> float:

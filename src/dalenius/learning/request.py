@@ -86,10 +86,12 @@ class ModelAsk:
             raise InputError("The model has no target.", why="It predicts a column.", fix='Give "target": "income".')
         if request.get("epsilon") is None:
             raise InputError("The model has no price.", why="Its noise depends on it.", fix="Give epsilon.")
-        features = request.get("features") or ()
+        features = () if request.get("features") is None else request["features"]
         if isinstance(features, str) or not isinstance(features, Sequence) or not all(type(c) is str for c in features):
             raise InputError("features must be a list of names.", why="Each is a column.", fix='Write ["age", "sex"].')
-        named = {name: request.get(name) or default for name, default in (("model", "logistic"), ("method", AUTO))}
+        usual: dict[str, Any] = {"model": "logistic", "method": AUTO, "held_out": 0.0}
+        given: dict[str, Any] = {name: usual[name] if request.get(name) is None else request[name] for name in usual}
+        named = {name: given[name] for name in ("model", "method")}
         for name, value in named.items():
             if not isinstance(value, str):
                 raise InputError(f"{name} must be a name.", why="It says which.", fix="Leave it out for the usual one.")
@@ -101,7 +103,7 @@ class ModelAsk:
             tuple(features),
             named["method"],
             request.get("rows_per_unit"),
-            request.get("held_out") or 0.0,
+            given["held_out"],
             request.get("batch"),
             request.get("steps"),
         )

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from dalenius.tables import policy as tables
 
 MOST_COLUMNS = 20_000  # of all features together
+MOST_WEIGHTS = 2**22  # of all classes together: a stored model stays well below what is read again
 
 
 @dataclass(frozen=True)
@@ -151,6 +152,12 @@ def task_of(
             f"The features make {task.width:,} columns of numbers.",
             why=f"At most {MOST_COLUMNS:,} can be learned from; each key has one.",
             fix="Name fewer features.",
+        )
+    if task.width * task.outputs > MOST_WEIGHTS:
+        raise InputError(
+            f"The model has {task.width * task.outputs:,} weights.",
+            why=f"It has at most {MOST_WEIGHTS:,}: one for each class and column of numbers.",
+            fix="Name fewer features, or a target with fewer keys.",
         )
     return task, left
 

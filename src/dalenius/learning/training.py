@@ -28,7 +28,7 @@ from dalenius.errors import EngineFailedError
 from dalenius.learning import output, people, sgd
 from dalenius.learning.margins import margins, margins_once
 from dalenius.learning.people import MOST_COUNTED
-from dalenius.learning.planned import OUTPUT
+from dalenius.learning.planned import KEPT, OUTPUT, machine_memory
 from dalenius.learning.reading import read_units
 from dalenius.learning.stored import StoredModel
 from dalenius.learning.units import in_room
@@ -47,8 +47,6 @@ if TYPE_CHECKING:
     from dalenius.learning.weights import Weights
     from dalenius.mechanisms.laplace import Laplace
     from dalenius.releasing.leaving import Look
-
-KEPT = 50  # times that a training keeps how far it is
 
 
 def look(planned: Planned, look: Look) -> bytes:
@@ -122,10 +120,10 @@ def _counted(
         kept["count"] = int(counter.release(sum(map(len, parts))).value)
         _keep(look, kept)
     found = people.counted(planned.table, planned.rows, kept["count"], counter)
-    if found.capacity > MOST_COUNTED:
+    if found.capacity > MOST_COUNTED or planned.memory_for(found.capacity) > machine_memory():
         raise EngineFailedError(
             "There are more units than there is room for.",
-            why=f"By their noisy count there are more than {MOST_COUNTED:,}.",
+            why=f"By their noisy count there are more than {MOST_COUNTED:,}, or more than memory holds.",
             fix="Have the owner find limits: [contribution] without rows, then protect. Steps then draw some of them.",
         )
     return found

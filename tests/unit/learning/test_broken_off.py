@@ -17,7 +17,7 @@ from tests.unit.learning.taught import curator_of, some_people
 from tests.unit.learning.test_model_kind import ONE, charges
 
 from dalenius.curator import Curator
-from dalenius.learning.training import KEPT
+from dalenius.learning.planned import KEPT
 from dalenius.ledger.verification import verify
 from dalenius.releasing.keeping import FOLDER, Kept, drop_ended
 

@@ -274,3 +274,14 @@ def test_numbers_that_are_equal_everywhere_are_all_alike():
     into = np.empty((2, 1), np.float32)
     feature.encode(np.array([3.0, 3.0]), np.zeros(2, bool), into)
     assert into[0, 0] == into[1, 0]
+
+
+def test_more_weights_than_a_stored_model_may_have_are_refused():
+    keys = tuple(f"k{at}" for at in range(3000))
+    columns = {
+        "y": Column("y", Kind.CATEGORY, keys=keys),
+        **{f"x{at}": Column(f"x{at}", Kind.CATEGORY, keys=keys[:1000]) for at in range(2)},
+    }
+    with pytest.raises(InputError, match="weights"):
+        task_of(columns, "y", "logistic")
+    assert task_of(columns, "y", "logistic", features=["x0"])[0].width == 1002

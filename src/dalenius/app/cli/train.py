@@ -16,7 +16,7 @@ from dalenius.app.cli.frame import Frame, framed
 from dalenius.app.cli.rows_option import working
 from dalenius.app.cli.synthesize import names_of
 from dalenius.app.cli.synthesize_files import home_of, told_after
-from dalenius.app.cli.train_files import check_public_rows, read_rows
+from dalenius.app.cli.train_files import check_columns, check_public_rows, read_rows
 from dalenius.app.cli.train_score import score_held_out
 from dalenius.errors import DaleniusError, InputError
 
@@ -122,6 +122,8 @@ def train(
         return
     began = time.monotonic()
     expected = asker.preview_model(table, target, **asked)
+    if test is not None and rows is not None:
+        check_columns(rows, test, (expected.target, *expected.features))
     with _training(frame, expected) as progress:
         found = asker.train(table, target, **asked, progress=progress)
     try:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dalenius.errors import NotAllowedError, SourceUnavailableError
+from dalenius.errors import InputError, NotAllowedError, SourceUnavailableError
+from dalenius.queries.release import shown
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -27,6 +29,17 @@ def check_public_rows(file: Path, curator: Curator | None) -> None:
             fix="Train with --held-out 20%, and pay for a score of those units with --score.",
         )
     check_unprotected_elsewhere([file], None if curator is None else curator.home)
+
+
+def check_columns(rows: pa.Table, file: Path, names: Sequence[str]) -> None:
+    """Refuses rows that a model cannot be tested on, before it is trained and paid for."""
+    missing = [name for name in names if name not in rows.column_names]
+    if missing:
+        raise InputError(
+            f"{file.name} has no column {shown(missing[0])!r}.",
+            why="A model is tested on rows with its features and its target.",
+            fix="Give a file with all of them, or leave --test out.",
+        )
 
 
 def read_rows(file: Path) -> pa.Table:

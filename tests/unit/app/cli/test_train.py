@@ -145,12 +145,15 @@ def test_a_regression_says_how_far_it_is_off(shop):
         ("source.unavailable", 5, ("--epsilon", 0.3, "-o", "nowhere/model")),
         ("policy.not-allowed", 3, ("--epsilon", 0.3, "-o", ".dalenius/model")),
         ("source.unavailable", 5, ("--epsilon", 0.3, "-o", "model", "--test", "none.csv")),
+        ("input.invalid", 2, ("--epsilon", 0.3, "-o", "model", "--test", "short.parquet")),
     ],
 )
 def test_what_cannot_be_is_refused_before_the_charge(shop, code, exit_code, more):
     public("p.parquet")
+    pq.write_table(pa.table({"age": [20], "region": ["north"]}), "short.parquet")
+    spent = shop.spent()
     shop.refused(code, exit_code, *WORDS, *more)
-    assert not Path("model").exists()
+    assert not Path("model").exists() and shop.spent() == spent
 
 
 def test_a_server_trains_too(shop, monkeypatch):
