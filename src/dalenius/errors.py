@@ -21,7 +21,8 @@ DaleniusError                   code                  exit  HTTP
 ├── SourceError
 │   ├── SourceUnavailableError  source.unavailable       5   503
 │   │   ├── HomeMissingError
-│   │   └── ExtraMissingError
+│   │   ├── ExtraMissingError
+│   │   └── PartyGoneError
 │   └── SourceChangedError      source.changed           5   409
 ├── EngineError
 │   ├── EngineFailedError       engine.failed            5   503
@@ -31,6 +32,7 @@ DaleniusError                   code                  exit  HTTP
 │   └── AuthDeniedError         auth.denied              3   403
 ├── RateLimitedError            rate.limited             3   429
 ├── ReportInvalidError          report.invalid           2   400
+├── PartyRefusedError           joint.refused            6   502
 └── InternalError               internal                 1   500
 ```
 
@@ -314,6 +316,18 @@ class ExtraMissingError(SourceUnavailableError):
         self.modules = modules
 
 
+class PartyGoneError(SourceUnavailableError):
+    """A party of a joint computation cannot be reached, or is silent.
+
+    Attributes:
+        party: Its name.
+    """
+
+    def __init__(self, party: str, *, why: str, fix: str) -> None:
+        super().__init__(f"The party '{party}' is gone.", why=why, fix=fix)
+        self.party = party
+
+
 class SourceChangedError(SourceError):
     """The data is no longer what the policy was recorded for."""
 
@@ -365,6 +379,20 @@ class ReportInvalidError(DaleniusError):
     """A client's report is not one that the survey's randomiser can produce."""
 
     code, exit_code, status = "report.invalid", 2, 400
+
+
+class PartyRefusedError(DaleniusError):
+    """A party of a joint computation sent what does not belong there; nothing of it was used.
+
+    Attributes:
+        party: Its name, or "" where nobody can say which it was.
+    """
+
+    code, exit_code, status = "joint.refused", 6, 502
+
+    def __init__(self, message: str, *, why: str, fix: str, party: str = "") -> None:
+        super().__init__(message, why=why, fix=fix)
+        self.party = party
 
 
 class InternalError(DaleniusError):

@@ -8,6 +8,7 @@ line is a command.
 `<!-- exit: 4 -->`.
 `$ dalenius serve … &`, alone in its block, starts a server that ends with the page. It takes a free port, which is put
 for the port that the page names (8400 by default) in every later block; `curl` is then run too.
+`$ dalenius --home HOME party &`, alone in its block, starts a party of joint computations that ends with the page.
 """
 
 from __future__ import annotations
@@ -39,6 +40,7 @@ BLOCK = re.compile(
     re.DOTALL | re.MULTILINE,
 )
 MARK = re.compile(r"<!--\s*(?P<name>skip|file|exit):\s*(?P<value>.*?)\s*-->")
+PARTY = re.compile(r"dalenius (?P<options>--home \S+ )party\s*&")
 SERVE = re.compile(r"dalenius serve\b(?P<options>[^\n]*?)\s*&")
 
 
@@ -102,6 +104,17 @@ class Servers:
         line = process.stdout.readline()
         assert line, (self.folder / f"serve {named}.log").read_text()
         self.ports[named] = str(urlsplit(json.loads(line)["url"]).port)
+
+    def start_party(self, options: str) -> None:
+        """A party, at the address that its home says."""
+        words = [sys.executable, "-m", "dalenius", *shlex.split(options), "party"]
+        environment = {name: value for name, value in os.environ.items() if not name.startswith("DALENIUS_")}
+        process = subprocess.Popen(
+            words, cwd=self.folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+        )
+        self.processes.append(process)
+        assert process.stdout is not None
+        assert "waits for calls" in process.stdout.readline()
 
     def placed(self, block: Block) -> Block:
         """The block with the ports that there are."""
@@ -171,6 +184,8 @@ def test_the_examples_of_a_page_run(page: Path, place: Path, programs: Path, mon
                 commands = commands_of(block)
                 if server := SERVE.fullmatch(commands.strip()):
                     servers.start(server["options"])
+                elif party := PARTY.fullmatch(commands.strip()):
+                    servers.start_party(party["options"])
                 elif servers.runs(commands):
                     done = run_shell(commands, place, programs)
                     expected = int(block.marks.get("exit", "0"))
@@ -196,6 +211,8 @@ def test_a_port_that_a_page_names_becomes_the_one_that_its_server_has(tmp_path: 
     assert servers.runs("curl x") and not Servers(tmp_path).runs("curl x")
     assert SERVE.fullmatch("dalenius serve --port 8401 &")
     assert not SERVE.fullmatch("dalenius serve --port 8401")
+    assert PARTY.fullmatch("dalenius --home lab party &")
+    assert not PARTY.fullmatch("dalenius --home lab party")
 
 
 def test_a_command_of_a_page_is_a_process_like_any_other(tmp_path: Path, programs: Path):

@@ -28,6 +28,7 @@ PROMISED = {
     "auth.denied": (3, 403),
     "rate.limited": (3, 429),
     "report.invalid": (2, 400),
+    "joint.refused": (6, 502),
     "internal": (1, 500),
 }
 

@@ -42,6 +42,8 @@ COMMANDS = {
     "synthesize": "synthesize",
     "anonymize": "anonymize",
     "collect": "collect",
+    "joint": "joint",
+    "party": "party",
     "budget": "budget",
     "account": "account",
     "serve": "serve",

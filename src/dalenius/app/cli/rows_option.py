@@ -162,7 +162,7 @@ def check_place(output: Path, rows: Rows, *more: str | Path | None, endings: tup
 @contextmanager
 def working(frame: Frame, words: str) -> Iterator[Progress | None]:
     """A bar on stderr for work that takes a while; none for scripts. Who ends it leaves nothing half written."""
-    with _stoppable():
+    with stoppable():
         if frame.json or frame.quiet:
             yield None
             return
@@ -185,7 +185,7 @@ def working(frame: Frame, words: str) -> Iterator[Progress | None]:
 
 
 @contextmanager
-def _stoppable() -> Iterator[None]:
+def stoppable() -> Iterator[None]:
     """Whoever is told to end ends as by Ctrl-C: temporary files are removed on the way out."""
     if threading.current_thread() is not threading.main_thread():
         yield
