@@ -166,7 +166,9 @@ def _work(ledger: Ledger, claim: Claim, work: Callable[[Claim], bytes]) -> Answe
     try:
         try:
             content = work(claim)
-        except BaseException:
+        except BaseException as error:
+            if getattr(error, "resumable", False):  # open, without a holder: who asks again takes it up
+                raise
             with suppress(DaleniusError):  # what went wrong first is what the asker must hear
                 fail(ledger, claim)  # never a refund: that it failed may itself tell about the data
             raise

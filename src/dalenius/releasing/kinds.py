@@ -32,6 +32,7 @@ _MODULES = {
     "synthetic": ("dalenius.synthesis.kind", "made a synthetic table of"),
     "related": ("dalenius.synthesis.related_kind", "made synthetic tables of"),
     "comparison": ("dalenius.synthesis.comparison_kind", "compared a synthetic table with"),
+    "joint": ("dalenius.queries.jointly.kind", "took part in a joint question about"),
     "publication": ("dalenius.anonymity.publishing", "published rows of"),
 }
 _MADE: dict[str, Kind] = {}

@@ -115,6 +115,7 @@ class Look:
         salt: The key of the hash that chooses groups.
         seconds: How long it may take.
         sampled: The event that was charged, where it has sampled noise: the noise must be just that.
+        charge: The number of the entry that charged it.
     """
 
     engine: Engine
@@ -123,6 +124,7 @@ class Look:
     salt: str
     seconds: float
     sampled: Event | None = None
+    charge: int = 0
 
 
 @dataclass(frozen=True)
@@ -190,7 +192,7 @@ def release(
             if claim.shares is not None:  # the data set did not pay for a look
                 return _coarsen(leaving, claim, ledger.shared(claim))
             salt = asker.salt(snapshot.dataset)
-            return _look(leaving, Look(engine, claim.epsilon, claim.delta, salt, seconds, claim.sampled))
+            return _look(leaving, Look(engine, claim.epsilon, claim.delta, salt, seconds, claim.sampled, claim.number))
 
         # Who has waited for another's answer until the own time leaves then: noise alone is added, nobody looks.
         pacer = None if claim.shares is not None and waits else asker.pacer
