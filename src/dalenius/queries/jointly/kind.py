@@ -178,7 +178,8 @@ def _notes(planned: JointPlan) -> tuple[str, ...]:
     parties, most = planned.ask.parties, planned.overlap
     others = len(parties) - planned.ask.threshold
     many = "all of them" if most == len(parties) else f"{most} of them"
-    return (
+    told = (
         f"Added up over {', '.join(parties)}; each charged its own ledger. The noise of any {others} of them is enough "
-        f"for the guarantee, and hides one person who is at {many}.",
+        f"for the guarantee, and hides one person who is at {many}."
     )
+    return (told,)
