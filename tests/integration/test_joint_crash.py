@@ -114,7 +114,7 @@ def test_kill_9_at_any_moment_leaves_one_charge_and_one_answer(tmp_path: Path, r
                 tries += 1
                 assert tries < 6, out
                 asker = asking(three[0], question)
-                out, said = asker.communicate(timeout=60)
+                out, _ = asker.communicate(timeout=60)
             broken += ended is None
             # Whatever broke off went on: every ledger has paid once, and for the same run.
             release = json.loads(out)

@@ -36,6 +36,7 @@ from dalenius.ledger.requests import key_stored
 from dalenius.queries.jointly.kind import KIND, NAME, JointRequest, shown
 from dalenius.queries.jointly.planning import JointAsk, check_left, plan_joint
 from dalenius.queries.jointly.terms import TASK, terms_of
+from dalenius.queries.rules.clause import settle_price
 from dalenius.releasing.leaving import Asker, charges_of_kind, own_releases, release
 from dalenius.tables.policy import JOINT
 
@@ -150,14 +151,16 @@ class Together:
         self.add_up(charge, _nothing_new)
 
     def _wait(self, steps: Coroutine[Any, Any, Any]) -> Any:
+        if not self._loop.is_running():
+            steps.close()
+            raise _broken_off()
         try:
             return asyncio.run_coroutine_threadsafe(steps, self._loop).result()
         except PartyGoneError as error:
             error.resumable = True
             error.fix = "See that it runs and can be reached, then ask the same again: this run goes on, at no charge."
             raise
-        except (CancelledError, RuntimeError):
-            steps.close()
+        except CancelledError:
             raise _broken_off() from None
 
 
@@ -238,6 +241,7 @@ async def ask_jointly(
     Raises:
         DaleniusError: It was refused, or broke off; the error says what it cost.
     """
+    epsilon = settle_price(question, epsilon, None)[0] or epsilon
     names = (party.card.name, *partners)
     if len(set(names)) < len(names):
         raise InputError("A party is named twice.", why="Each counts once.", fix="Name each partner once.")

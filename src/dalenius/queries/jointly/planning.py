@@ -188,6 +188,12 @@ def _check_shape(plan: Plan) -> None:
             why="Finding keys privately would look at each party's rows apart.",
             fix="Declare the keys in every party's policy, the same ones, or group by something else.",
         )
+    if plan.searched:
+        raise QuestionRefusedError(
+            "A joint question finds no limits of its own.",
+            why="They would follow from each party's rows apart.",
+            fix="Take the option out, and declare limits in every party's policy, the same ones.",
+        )
     others = sorted({each.kind for each in plan.statistics} - ADDED)
     if others:
         raise QuestionRefusedError(
