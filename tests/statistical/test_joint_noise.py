@@ -35,7 +35,8 @@ def made(parties: int = 3, colluding: int = 1, overlap: int = OVERLAP) -> Summed
 def one_law(variance: float, reach: int) -> np.ndarray:
     k = np.arange(-reach, reach + 1)
     law = np.exp(-k * k / (2 * variance))
-    return law / law.sum()
+    scaled: np.ndarray = law / law.sum()
+    return scaled
 
 
 def convolved(variance: float, parties: int, reach: int) -> np.ndarray:

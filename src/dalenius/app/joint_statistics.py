@@ -13,6 +13,7 @@ import asyncio
 import hashlib
 import hmac
 from concurrent.futures import CancelledError
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -111,7 +112,8 @@ class Seat:
         """
         self.files.sweep()
         record, charged = self.files.find(run), self.charged(run)
-        if record is None and charged is not None:
+        if charged is not None and (record is None or charged[1] not in {"claimed", "answered"}):
+            self.end(run)
             raise _dead()
         if record is not None and record.terms != self.mark:
             raise InputError(
@@ -119,11 +121,27 @@ class Seat:
                 why="The question or a policy changed since.",
                 fix="Ask again: that is a new run, and a new charge.",
             )
-        if charged is None:
+        if charged is None:  # whatever would stop this party later stops it now, when nobody has paid
             check_left(self.asker, self.planned)
-        elif charged[1] not in {"claimed", "answered"}:
-            raise _dead()
+            self.planned.snapshot.check_unchanged()
         return record or self.files.begin(run, self.mark, beginner)
+
+    def end(self, run: bytes) -> None:
+        """Puts on record that a charged run is dead. Its charge stays."""
+        charged = self.charged(run)
+        if charged is not None and charged[1] == "claimed":
+            leaving = KIND.prepare(self.asker, JointRequest(self.planned, self.key(run), Nobody()))
+            with suppress(DaleniusError):
+                release(leaving, self.asker, patience=0.0)
+        self.files.forget(run)
+
+
+class Nobody:
+    """The parties of a run that cannot be taken up."""
+
+    def add_up(self, charge: int, inputs: Callable[[], Sequence[int]]) -> Sequence[int]:  # noqa: ARG002
+        """There is nobody to add up with."""
+        raise _dead()
 
 
 class Together:
@@ -235,8 +253,8 @@ async def ask_jointly(
 ) -> Release:
     """Asks a question of this home's table and those of partners, each of which runs `dalenius party`.
 
-    The same question of the same parties is free, unless it is asked afresh, since others' data may have changed. One
-    that broke off is taken up where it was.
+    The same question of the same parties is free, and one that broke off is taken up where it was. ``fresh``: neither,
+    it is a new run at a new charge; others' data may have changed.
 
     Raises:
         DaleniusError: It was refused, or broke off; the error says what it cost.
@@ -253,11 +271,16 @@ async def ask_jointly(
     known = None if fresh else seat.known()
     if known is not None:
         return known
-    begun = seat.unfinished()
+    begun = None if fresh else seat.unfinished()
     run = new_run_id() if begun is None else begun.run
     call = Call(run, names, most, party.card.name, seat.task)
     async with Post(party, listen=False, patience=patience) as post:
-        return await take_part(post, call, seat)
+        try:
+            return await take_part(post, call, seat)
+        except PartyRefusedError as error:
+            if begun is not None:
+                error.fix += " If that run is dead there, --fresh begins a new one, at a new charge."
+            raise
 
 
 def _nothing_new() -> Sequence[int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +13,16 @@ from tests.together import NAMES, Hospital, ask, charges, hospitals, policy, wri
 from dalenius import Curator
 from dalenius.app.joint_statistics import Seat
 from dalenius.errors import DaleniusError, NotAllowedError, PartyGoneError, PartyRefusedError
+from dalenius.joint import run_files
+from dalenius.joint.meeting import new_run_id
+from dalenius.ledger import Ledger
 from dalenius.measuring._exact import exact
 from dalenius.measuring.measures import count_in
 from dalenius.queries.ask import Ask
+from dalenius.queries.jointly.kind import KIND, JointRequest
 from dalenius.queries.jointly.planning import JointAsk
 from dalenius.queries.planning import plan_ask
-from dalenius.releasing.leaving import Asker
+from dalenius.releasing.leaving import Asker, release
 from dalenius.tables.policy import JOINT
 
 BY_REGION = "SELECT region, COUNT(*) AS n, SUM(cost) AS total, AVG(cost) AS mean FROM visits GROUP BY region"
@@ -94,8 +99,8 @@ def test_every_ledger_pays_the_same_and_the_same_again_is_free(three: list[Hospi
 
 
 def test_noise_is_made_for_one_person_at_all_parties_unless_the_policies_say_otherwise(tmp_path: Path):
-    for each in ("all", "one"):
-        (tmp_path / each).mkdir()
+    for folder in ("all", "one"):
+        (tmp_path / folder).mkdir()
     everywhere = hospitals(tmp_path / "all", people=5)
     apart = hospitals(tmp_path / "one", people=5, more="overlap = 1")
     question = "SELECT COUNT(*) FROM visits"
@@ -193,3 +198,83 @@ def test_a_party_that_is_away_leaves_the_question_open_and_free_to_go_on(tmp_pat
     release = ask(found, question)[0]
     assert not isinstance(release, DaleniusError)
     assert [len(charges(each)) for each in found] == [1, 1, 1]
+
+
+class Away:
+    """Parties of which one is gone after this one has charged."""
+
+    def add_up(self, charge: int, inputs: Callable[[], Sequence[int]]) -> Sequence[int]:
+        error = PartyGoneError("registry", why="It left.", fix="Wait.")
+        error.resumable = True
+        raise error
+
+
+def broken_off(own: Seat) -> bytes:
+    """A run that this party has charged, and nothing more."""
+    run = new_run_id()
+    own.take(run, "clinic")
+    with pytest.raises(PartyGoneError) as gone:
+        release(KIND.prepare(own.asker, JointRequest(own.planned, own.key(run), Away())), own.asker)
+    assert gone.value.charge.epsilon == 1.0
+    return run
+
+
+def state_of(own: Seat, run: bytes) -> str:
+    charged = own.charged(run)
+    return "" if charged is None else charged[1]
+
+
+def failures(hospital: Hospital) -> int:
+    return sum(entry.kind == "failure" for entry in Ledger.open(hospital.home).entries())
+
+
+def test_a_charge_stays_open_while_its_run_can_be_taken_up_and_then_fails_for_good(tmp_path: Path):
+    found = hospitals(tmp_path, people=10)
+    clinic, question = found[0], "SELECT COUNT(*) AS n FROM visits"
+    own = seat(clinic, question)
+    first, second = broken_off(own), broken_off(own)
+    assert failures(clinic) == 0 and state_of(own, first) == "claimed"
+    own.files.forget(second)
+    for _ in range(2):
+        with pytest.raises(DaleniusError, match="cannot be taken up again"):
+            seat(clinic, question).take(second, "clinic")
+    assert failures(clinic) == 1 and state_of(own, second) == "failed"
+    answer = ask(found, question)[0]  # goes on with the first, at no further charge
+    assert not isinstance(answer, DaleniusError)
+    assert [len(charges(each)) for each in found] == [2, 1, 1]
+    assert state_of(own, first) == "answered"
+
+
+def test_a_run_is_dead_when_its_time_is_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    found = hospitals(tmp_path, people=10)
+    own = seat(found[0], "SELECT COUNT(*) AS n FROM visits")
+    run = broken_off(own)
+    monkeypatch.setattr(run_files, "WINDOW", -1.0)
+    with pytest.raises(DaleniusError, match="cannot be taken up again"):
+        own.take(run, "clinic")
+    assert not list((found[0].home / "joint" / "runs").iterdir())
+    assert len(charges(found[0])) == 1 and failures(found[0]) == 1
+
+
+def test_what_goes_wrong_with_rows_and_files_is_not_told_to_partners(tmp_path: Path):
+    found = hospitals(tmp_path, people=10)
+    (tmp_path / "lab-data" / "visits.csv").write_text("patient,region,cost\nx,north,1\n")
+    own, told, _ = ask(found, "SELECT COUNT(*) FROM visits", patience=3)
+    assert isinstance(own, PartyRefusedError) and "This party could not take part" in str(own)
+    for each in (own, told):
+        assert "visits.csv" not in str(each) and "lab-data" not in str(each) and "changed" not in str(each)
+    assert [charges(each) for each in found] == [[], [], []]
+
+
+def test_a_coarser_count_makes_room_and_too_large_numbers_are_refused(tmp_path: Path):
+    found = hospitals(tmp_path, people=5, high=10**7)
+    plan = seat(found[0], BY_REGION).planned
+    for measure, room in zip(plan.plan.measures, plan.room, strict=True):
+        assert room >= 10**8 * measure.limit
+    assert 3 * room + plan.mechanisms[-1].reach < 2**60
+    for each in found:
+        each.curator.ledger.database.close()
+    (tmp_path / "large").mkdir()
+    large = hospitals(tmp_path / "large", people=5, high=10**10)
+    with pytest.raises(DaleniusError, match="too large for a joint sum"):
+        seat(large[0], "SELECT SUM(cost) FROM visits")

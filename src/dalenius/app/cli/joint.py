@@ -177,7 +177,7 @@ def ask(
         )
     )
     most = max(1, len(others) // 2) if threshold is None else threshold
-    security = view.security(len(others) + 1, most)
+    security = view.sum_security(len(others) + 1, most)
 
     def human(console: Any) -> None:
         print_release(console, release, chart=console.is_terminal)

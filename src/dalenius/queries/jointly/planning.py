@@ -62,6 +62,8 @@ class JointAsk:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", parameters.epsilon(self.epsilon))
+        if self.me not in self.parties or len(self.parties) < 2:
+            raise InputError("These are no parties.", why="This one is not among them.", fix="Name the others.")
         most = len(self.parties) - 1
         least = max(1, most // 2)
         if not least <= self.threshold <= most:
