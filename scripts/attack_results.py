@@ -25,6 +25,7 @@ OTHERS = {  # what has no class of its own, or is in all of them
     "test_lives": "whole homes, over refreshes, policies and periods",
     "test_neighbour_fuzzer": "exact integers of neighbours, one table",
     "test_joined_fuzzer": "exact integers of neighbours, several tables",
+    "test_synthetic_neighbours": "exact integers of neighbours, synthetic tables",
     "test_planted_bugs": "planted bugs, each caught",
     "test_ledger_tampering": "edited ledgers",
     "test_ledger_forgeries": "forged ledgers",

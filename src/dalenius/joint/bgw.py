@@ -88,8 +88,7 @@ async def reveal(run: Run, shares: Shares) -> Array:
     sent = dict.fromkeys(run.others, shares.values)
     got = await run.exchange_arrays("reveal", field, shares.shape, sent, run.others)
     got[run.me] = shares.values
-    check(run, field, got)
-    opened = run.scheme(field).reconstruct(got)
+    opened = opened_from(run, field, got)
     run.observe("opened", run.me, field, opened)
     return opened
 
@@ -103,15 +102,15 @@ async def reveal_to(run: Run, shares: Shares, receiver: int) -> Array | None:
     if run.me != receiver:
         return None
     got[run.me] = shares.values
-    check(run, field, got)
-    return run.scheme(field).reconstruct(got)
+    return opened_from(run, field, got)
 
 
-def check(run: Run, field: Field, shares: dict[int, Array]) -> None:
-    """Refuses shares that do not lie on one polynomial of degree t, before anything is computed from them."""
+def opened_from(run: Run, field: Field, shares: dict[int, Array]) -> Array:
+    """The secret of all parties' shares; refused where they do not lie on one polynomial of degree t."""
     scheme = run.scheme(field)
-    if not scheme.agrees(shares).any():
-        return
+    opened, agreed = scheme.open(shares)
+    if agreed:
+        return opened
     wrong = scheme.wrong(shares) if run.parties >= 3 * run.threshold + 1 else None
     if not wrong:
         raise PartyRefusedError(

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 _MODULI = {2: 0b111, 3: 0b1011, 4: 0b10011}
 _WORD = np.dtype("<u8")
+_BLOCK = 1 << 12
+"""Words of a plane that are worked on at a time, so that all planes stay in the fast cache."""
 
 
 @dataclass(frozen=True)
@@ -117,21 +119,34 @@ class Binary:
     def multiply(self, a: Array, b: Array) -> Array:
         """a · b, element by element; shapes are broadcast."""
         k = self.degree
-        shape = np.broadcast_shapes(a.shape[1:], b.shape[1:])
-        high: list[Array] = [np.zeros(shape, np.uint64) for _ in range(2 * k - 1)]
-        spare = np.empty(shape, np.uint64)
+        if a.shape != b.shape:
+            a, b = np.broadcast_arrays(a, b)
+        out = np.empty(a.shape, np.uint64)
+        left, right, flat = a.reshape(k, -1), b.reshape(k, -1), out.reshape(k, -1)
+        for at in range(0, flat.shape[1], _BLOCK):
+            here = slice(at, at + _BLOCK)
+            self._multiply(left[:, here], right[:, here], flat[:, here])
+        return out
+
+    def _multiply(self, a: Array, b: Array, out: Array) -> None:
+        k = self.degree
+        sums: list[Array | None] = [None] * (2 * k - 1)
+        spare = np.empty(a.shape[1], np.uint64)
         for i in range(k):
             for j in range(k):
-                np.bitwise_and(a[i], b[j], out=spare)
-                high[i + j] ^= spare
-        out = np.empty((k, *shape), np.uint64)
+                sum_ = sums[i + j]
+                if sum_ is None:
+                    sums[i + j] = a[i] & b[j]
+                else:
+                    np.bitwise_and(a[i], b[j], out=spare)
+                    sum_ ^= spare
+        found = [each for each in sums if each is not None]
         for at in range(2 * k - 2, k - 1, -1):  # x^at = x^(at−k)·(modulus − x^k)
             for low in range(k):
                 if _MODULI[k] >> low & 1:
-                    high[at - k + low] ^= high[at]
+                    found[at - k + low] ^= found[at]
         for at in range(k):
-            out[at] = high[at]
-        return out
+            out[at] = found[at]
 
     def dot(self, a: Array, b: Array) -> Array:
         """Σ a·b over the axis after the planes."""
@@ -139,16 +154,28 @@ class Binary:
 
     def combine(self, weights: Sequence[int], arrays: Sequence[Array]) -> Array:
         """Σ wᵢ·aᵢ with public weights."""
-        out = np.zeros(arrays[0].shape, np.uint64)
-        for weight, array in zip(weights, arrays, strict=True):
-            for row, columns in enumerate(self._matrices[weight]):
-                for column in columns:
-                    out[row] ^= array[column]
-        return out
+        return self.combine_all((weights,), arrays)[0]
 
     def combine_all(self, rows: Sequence[Sequence[int]], arrays: Sequence[Array]) -> list[Array]:
         """Several sums Σ wᵢ·aᵢ of the same arrays, each with its own weights."""
-        return [self.combine(row, arrays) for row in rows]
+        k = self.degree
+        outs = [np.empty(arrays[0].shape, np.uint64) for _ in rows]
+        flats = [each.reshape(k, -1) for each in arrays]
+        targets = [each.reshape(k, -1) for each in outs]
+        # for each plane of each sum: which planes of which arrays it is the sum of
+        plans = [
+            [
+                [(at, column) for at, weight in enumerate(weights) for column in self._matrices[weight][plane]]
+                for plane in range(k)
+            ]
+            for weights in rows
+        ]
+        for at in range(0, flats[0].shape[1], _BLOCK):
+            here = slice(at, at + _BLOCK)
+            for plan, target in zip(plans, targets, strict=True):
+                for plane, terms in enumerate(plan):
+                    _xor([flats[which][column, here] for which, column in terms], target[plane, here])
+        return outs
 
     @cached_property
     def _matrices(self) -> list[list[list[int]]]:
@@ -196,6 +223,19 @@ class Binary:
     def scalar_inverse(self, a: int) -> int:
         """1/a."""
         return next(each for each in range(1, self.order) if self.scalar_multiply(a, each) == 1)
+
+
+def _xor(terms: Sequence[Array], out: Array) -> None:
+    if not terms:
+        out[...] = 0
+        return
+    first, *rest = terms
+    if not rest:
+        out[...] = first
+        return
+    np.bitwise_xor(first, rest[0], out=out)
+    for each in rest[1:]:
+        out ^= each
 
 
 def words_for(count: int) -> int:

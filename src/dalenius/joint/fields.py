@@ -123,6 +123,20 @@ class Mersenne:
         """So many bytes travel."""
         return math.prod(shape) * self.wire.itemsize
 
+    def require(self, bound: int) -> None:
+        """Refuses a computation whose numbers may be as large as this, above or below zero, and so wrap around.
+
+        Raises:
+            InputError: They may reach half of the prime.
+        """
+        if bound > self.order // 2:
+            raise InputError(
+                f"Sums may reach {bound:.3g}.",
+                why=f"Joint computations hold whole numbers up to {self.order // 2:.3g}, and larger ones would come out"
+                " wrong.",
+                fix="Use smaller bounds, or a coarser step.",
+            )
+
     def zeros(self, shape: tuple[int, ...]) -> Array:
         """Zeros."""
         return np.zeros(shape, np.uint64)
@@ -132,7 +146,7 @@ class Mersenne:
         count = math.prod(shape)
         drawn = stream.words(count, self.wire).astype(np.uint64, copy=False)
         drawn &= self._mask
-        bad = np.flatnonzero(drawn == self._mask)
+        bad = np.flatnonzero(drawn == self._mask) if drawn.max(initial=0) == self._mask else drawn[:0]
         while bad.size:
             again = stream.words(bad.size, self.wire).astype(np.uint64) & self._mask
             drawn[bad] = again
@@ -142,18 +156,16 @@ class Mersenne:
     # --- arithmetic
 
     def _fold(self, values: Array) -> Array:
-        """Reduces words of any size, in place: twice high bits to low ones, then the prime itself becomes zero."""
+        """Reduces words of any size, in place: high bits to low ones, then the prime is taken away once."""
         high = values >> self._shift
         values &= self._mask
         values += high
-        if self.exponent < 32:
-            while self.exponent < 32 and int(values.max(initial=0)) > self.order:
-                np.right_shift(values, self._shift, out=high)
-                values &= self._mask
-                values += high
-            values[values == self._mask] = 0
-            return values
-        # values ≤ 2^61 + 6 here: take the prime away, and put it back where that went below zero
+        # 2^64 is now at most 2^61 + 7, or 2^34; a tiny prime, which is for tests, takes many steps
+        for _ in range({61: 0, 31: 1}.get(self.exponent, 64 // self.exponent)):
+            np.right_shift(values, self._shift, out=high)
+            values &= self._mask
+            values += high
+        # below twice the prime: take it away, and put it back where that went below zero
         np.subtract(values, self._mask, out=high)
         np.minimum(values, high, out=values)
         return values

@@ -28,6 +28,8 @@ SHORT_LIMIT = 1 << 17
 _TOGETHER = 1 << 15
 """Payloads up to this size leave with their header, as one piece."""
 
+_PIECE = 1 << 17
+
 
 class MalformedFrameError(Exception):
     """Bytes that are no frame."""
@@ -136,7 +138,9 @@ class Wire(asyncio.BufferedProtocol):
             self.transport.write(header + bytes(payload))
         else:
             self.transport.write(header)
-            self.transport.write(payload)
+            pieces = memoryview(payload)
+            for at in range(0, len(pieces), _PIECE):  # each is encrypted and handed on while it is in the cache
+                self.transport.write(pieces[at : at + _PIECE])
 
     def lose(self, error: Exception | None) -> None:
         """Ends the connection at once."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import deque
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from dalenius.errors import PartyGoneError, PartyRefusedError
@@ -61,6 +62,7 @@ class Link:
         self._failure: DaleniusError | None = None
         self._trouble: DaleniusError | None = None
         self._left_because = ""
+        self._leaving: str | None = None
         self.when_lost: Callable[[], None] = lambda: None
         self.siblings: Sequence[Link] = ()
 
@@ -90,6 +92,8 @@ class Link:
         for number, header, payload in self._kept:
             if number >= already:
                 wire.write(header, payload)
+        if self._leaving is not None:
+            self.goodbye(self._leaving)
         self._news.set()
 
     def post(self, round_: int, step: bytes, payload: bytes | memoryview) -> None:
@@ -166,11 +170,20 @@ class Link:
 
     def goodbye(self, because: str = "") -> None:
         """Says that no more frames will follow, and because of which party, if one is to blame."""
+        self._leaving = because
         if self._wire is not None:
             self._wire.write(self._note(BYE, len(because.encode())), because.encode())
 
+    async def gone_too(self, until: float) -> None:
+        """Waits until the other side has left as well, but no longer than until then (on the monotonic clock)."""
+        while not self.finished and self._failure is None and time.monotonic() < until:
+            self._news.clear()
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._news.wait(), until - time.monotonic())
+
     async def close(self, patience: float) -> None:
         """Lets what was written leave, then ends the connection."""
+        self.when_lost = lambda: None
         wire, self._wire = self._wire, None
         if wire is not None:
             await wire.close(patience)
@@ -231,4 +244,5 @@ class Link:
             self.refuse(f"It sent something that is no frame: {error}.", fix="Start a new run.")
             return
         self._news.set()
-        self.when_lost()
+        if not self.finished:
+            self.when_lost()

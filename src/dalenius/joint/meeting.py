@@ -17,7 +17,8 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Self
 
-from dalenius.errors import AuthDeniedError, DaleniusError, PartyGoneError, SourceUnavailableError
+from dalenius.errors import AuthDeniedError, DaleniusError, InputError, PartyGoneError, SourceUnavailableError
+from dalenius.joint.config import MOST
 from dalenius.joint.frames import HELLO, LIMIT, SHORT_LIMIT, Header, Wire
 from dalenius.joint.links import Link
 from dalenius.joint.run import Run
@@ -91,8 +92,10 @@ class Post:
     async def __aexit__(self, *_: object) -> None:
         if self._server is not None:
             self._server.close()
-        for task in self._tasks:
+        tasks = tuple(self._tasks)
+        for task in tasks:
             task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
         open_ = [each for each in self._wires if each.transport is not None and not each.closed.done()]
         for wire in open_:
             wire.on_lost = lambda _error: None
@@ -125,9 +128,16 @@ class Post:
             keep: Keep all that was sent, so that a party that lost everything can be told again.
 
         Raises:
+            InputError: This party is not among them, or one is not known here.
             PartyGoneError: A party could not be reached.
             PartyRefusedError: A party wants to compute something else.
         """
+        if self.party.card.name not in names or len(set(names)) < len(names) or len(names) > MOST:
+            raise InputError(
+                f"A run among {', '.join(names)[:200]} is not one that '{self.party.card.name}' can join.",
+                why=f"It must be among the parties, each named once, and no more than {MOST}.",
+                fix="Correct the list.",
+            )
         meeting = _Meeting(self, run, names, threshold, task, beginner, keep=keep)
         self._runs[run] = meeting
         for early in self._early.pop(run, []):
@@ -289,6 +299,8 @@ class _Meeting:
     def greeted(self, card: Card, wire: Wire, greeting: Mapping[str, Any]) -> None:
         """Somebody called and said what it wants to compute."""
         at = next((at for at, each in self.cards.items() if each == card), None)
+        if wire.closed.done():
+            return  # it has not waited
         if at is None or self._calls(at):
             wire.lose(None)
             return

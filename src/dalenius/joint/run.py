@@ -8,6 +8,7 @@ one does not.
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable, Mapping, Sequence
 from itertools import combinations
 from typing import TYPE_CHECKING
@@ -216,8 +217,17 @@ class Run:
         """The sets of n − t parties that this one is in."""
         return tuple(self._sets)
 
-    async def close(self, patience: float = 5.0) -> None:
-        """Leaves the run: what was sent still arrives."""
-        for link in self._links.values():
+    async def close(self, patience: float = 5.0, *, linger: float = 0.0) -> None:
+        """Leaves the run: what was sent still arrives.
+
+        Args:
+            patience: Seconds that this may take.
+            linger: Seconds to stay until all others have left, too: so long a party that lost its connection, or began
+                again after a crash, can still be sent what it missed.
+        """
+        links = self._links.values()
+        for link in links:
             link.goodbye(self._blamed)
-        await asyncio.gather(*(link.close(patience) for link in self._links.values()))
+        until = time.monotonic() + linger
+        await asyncio.gather(*(link.gone_too(until) for link in links))
+        await asyncio.gather(*(link.close(patience) for link in links))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
-from dalenius.errors import DaleniusError, InputError
+from dalenius.errors import DaleniusError, InputError, InternalError
 from dalenius.joint.meeting import PATIENCE, Post, new_run_id
 from dalenius.joint.tasks import TASKS, Call, answer
 
@@ -39,6 +39,10 @@ async def serve(
         except DaleniusError as error:
             post.dismiss(call.run, error)
             told("failed", call, error)
+        except Exception as error:  # noqa: BLE001 - a party goes on; and no text of a bug may leave, it could show data
+            bug = InternalError(f"It stopped on an unexpected {type(error).__name__}.", why="A bug.", fix="Report it.")
+            post.dismiss(call.run, bug)
+            told("failed", call, bug)
         else:
             told("done", call, outcome)
 

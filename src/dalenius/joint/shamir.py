@@ -130,6 +130,14 @@ class Scheme:
         points = tuple(sorted(shares)[:needed])
         return self.field.combine(lagrange(self.field, points, 0), [shares[each] for each in points])
 
+    def open(self, shares: Mapping[int, Array]) -> tuple[Array, bool]:
+        """The secret, and whether all shares lie on one polynomial of degree t, in one pass."""
+        points = sorted(shares)
+        base, others = points[: self.threshold + 1], points[self.threshold + 1 :]
+        rows = [lagrange(self.field, tuple(base), each) for each in (0, *others)]
+        secret, *expected = self.field.combine_all(rows, [shares[each] for each in base])
+        return secret, all(np.array_equal(shares[each], found) for each, found in zip(others, expected, strict=True))
+
     def agrees(self, shares: Mapping[int, Array], degree: int | None = None) -> Array:
         """For each secret, zeros where all shares lie on one polynomial: shape (checks, …).
 

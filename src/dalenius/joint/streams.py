@@ -51,9 +51,9 @@ class Stream:
     def words(self, count: int, kind: np.dtype[Any]) -> NDArray[Any]:
         """The next `count` words, as an array that may be written to."""
         size = count * kind.itemsize
-        out = bytearray(size + 15)
-        self._cipher.update_into(_zeros(size), out)
-        return np.frombuffer(out, kind, count)
+        out = np.empty(size + 15, np.uint8)
+        self._cipher.update_into(_zeros(size), out.data)
+        return out[:size].view(kind)
 
 
 _blank = bytes(1 << 16)

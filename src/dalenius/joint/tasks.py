@@ -105,6 +105,13 @@ async def auction(post: Post, call: Call) -> Mapping[str, Any]:
     name, prices = call.task.get("auction"), call.task.get("prices")
     if not isinstance(name, str) or not isinstance(prices, int) or not 0 < prices <= 1_000_000:
         raise InputError("The call names no auction.", why="Name or prices are missing.", fix="Ask who called.")
+    most = (len(call.names) - 1) // 2
+    if call.threshold != most or most < 1:
+        raise InputError(
+            f"The call lets {call.threshold} of {len(call.names)} servers learn nothing.",
+            why="Bids are sealed for the most that products allow, of three servers or more.",
+            fix=f"Call with a threshold of {most}." if most else "Name three servers.",
+        )
     folder = auction_folder(post.party.folder.parent, name)
     bids, digest = read_bids(folder)
     own = {"name": "auction", "auction": name, "prices": prices, "bids": len(bids), "digest": digest}

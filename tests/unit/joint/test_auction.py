@@ -209,6 +209,14 @@ def test_other_bids_at_one_server_and_unknown_tasks_are_refused():
         hold_by_call({"name": "gossip"})
 
 
+def test_two_servers_hold_no_auction():
+    async def two() -> None:
+        await begin(laid(3)[0], ("bea",), {"name": "auction", "auction": "beets", "prices": 3}, threshold=1)
+
+    with pytest.raises(InputError, match="Name three servers"):
+        asyncio.run(two())
+
+
 def test_why_a_partner_will_not_take_part_reaches_who_called(monkeypatch: pytest.MonkeyPatch):
     async def trial(post: Post, call: Call) -> Any:
         if post.party.card.name == "cleo":
@@ -220,6 +228,19 @@ def test_why_a_partner_will_not_take_part_reaches_who_called(monkeypatch: pytest
     with pytest.raises(PartyRefusedError, match="cellar is locked") as caught:
         hold_by_call({"name": "trial"})
     assert caught.value.party == "cleo"
+
+
+def test_a_bug_at_a_partner_ends_the_run_and_tells_nothing(monkeypatch: pytest.MonkeyPatch):
+    async def trial(post: Post, call: Call) -> Any:
+        if post.party.card.name == "bea":
+            raise RuntimeError("row 7 is Smith")
+        return await right(post, call)
+
+    right = tasks.TASKS["trial"]
+    monkeypatch.setitem(tasks.TASKS, "trial", trial)
+    with pytest.raises(PartyRefusedError, match="unexpected RuntimeError") as caught:
+        hold_by_call({"name": "trial"})
+    assert caught.value.party == "bea" and "Smith" not in str(caught.value)
 
 
 def test_a_trial_shows_that_all_reach_one_another():

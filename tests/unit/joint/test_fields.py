@@ -70,6 +70,13 @@ def test_numbers_travel(field: Mersenne):
     assert len(field.pack(a)) == field.size(a.shape)
 
 
+def test_what_may_wrap_around_is_refused_beforehand():
+    BIG.require(2**60 - 1)
+    for field, bound in ((BIG, 2**60), (SHORT, 2**30), (BIG, 10**30)):
+        with pytest.raises(InputError, match="coarser step"):
+            field.require(bound)
+
+
 def test_what_is_no_number_of_the_field_is_refused():
     for field in (BIG, SHORT, Mersenne(3)):
         with pytest.raises(ValueError, match="outside the field"):

@@ -40,12 +40,22 @@ async def squares(run: Run) -> np.ndarray:
     return BIG.signed(await reveal(run, await multiply(run, a, a)))
 
 
+async def attacked(run: Run) -> None:
+    await ready(run)
+    await squares(run)
+
+
+async def ready(run: Run) -> None:
+    """Returns when all have met."""
+    await run.exchange("ready", dict.fromkeys(run.others, b"."), dict.fromkeys(run.others, 1))
+
+
 def outcome_of(run: Run, error: type[DaleniusError]) -> Any:
     """Multiplies; returns who is blamed."""
 
     async def attempt() -> str:
         with pytest.raises(error) as caught:
-            await squares(run)
+            await attacked(run)
         return getattr(caught.value, "party", "")
 
     return attempt()
@@ -92,6 +102,7 @@ def test_a_connection_that_ends_within_a_frame_is_made_again():
 def test_who_leaves_is_named_at_once():
     async def program(run: Run) -> Any:
         if run.me == 2:
+            await ready(run)
             return ""  # and `together` closes its links
         return await outcome_of(run, PartyGoneError)
 
@@ -103,6 +114,7 @@ def test_who_leaves_is_named_at_once():
 def test_who_is_silent_is_named():
     async def program(run: Run) -> Any:
         if run.me == 2:
+            await ready(run)
             await asyncio.sleep(3)
             return ""
         return await outcome_of(run, PartyGoneError)
@@ -126,6 +138,7 @@ def test_who_never_comes_is_named():
 def test_a_frame_that_comes_twice_is_refused():
     async def program(run: Run) -> Any:
         if run.me == 3:
+            await ready(run)
             wire = link(run, 1)._wire
             payload = bytes(BIG.pack(np.zeros(3, np.uint64)))
             header = Header(DATA, 3, link(run, 1)._run, 1, 0, 0, bytes(8), len(payload)).pack()
@@ -155,6 +168,7 @@ def test_a_frame_that_comes_twice_is_refused():
 def test_a_frame_that_does_not_belong_is_refused(change: dict[str, Any]):
     async def program(run: Run) -> Any:
         if run.me == 3:
+            await ready(run)
             for party in run.others:
                 own = link(run, party)
                 right = Header(DATA, 3, own._run, run.rounds + 1, own._sent, 0, bytes(8), 16)
@@ -163,7 +177,7 @@ def test_a_frame_that_does_not_belong_is_refused(change: dict[str, Any]):
             await asyncio.sleep(0.3)
             return PartyGoneError, ""
         try:
-            await squares(run)
+            await attacked(run)
         except Blamed as error:
             return type(error), error.party
         return None, ""
@@ -176,6 +190,7 @@ def test_a_frame_that_does_not_belong_is_refused(change: dict[str, Any]):
 def test_bytes_that_are_no_frame_are_refused():
     async def program(run: Run) -> Any:
         if run.me == 3:
+            await ready(run)
             link(run, 1)._wire.transport.write(b"GET / HTTP/1.1\r\n" * HEADER)
             await asyncio.sleep(0.3)
             return ""
@@ -274,6 +289,16 @@ def test_a_stranger_and_an_impostor_are_kept_out(tmp_path: Path):
         asyncio.run(calls())
 
 
+@pytest.mark.parametrize("names", [["bea", "cleo"], ["ada", "bea", "bea"], ["ada", "nobody"], ["ada"]])
+def test_a_run_that_a_party_cannot_join_is_refused(names: list[str]):
+    async def alone() -> None:
+        async with Post(laid(3)[0], patience=0.5) as post:
+            await post.meet(new_run_id(), names, 1, {})
+
+    with pytest.raises(InputError):
+        asyncio.run(alone())
+
+
 def test_an_address_in_use_is_told():
     async def twice() -> None:
         async with Post(laid(3)[0]), Post(laid(3)[0]):
@@ -329,8 +354,7 @@ def test_a_party_that_lost_everything_but_its_seed_goes_on_where_it_was(step: in
         async with Post(party) as post:
             run = await post.meet(run_id, names, 1, {}, keep=True)
             found = await squares(run)
-            await asyncio.sleep(0.3)
-            await run.close()
+            await run.close(linger=20)
             return found
 
     class CrashError(Exception):
