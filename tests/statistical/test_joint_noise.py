@@ -7,17 +7,22 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy import stats
 from tests.conftest import LONG
+from tests.together import NAMES, hospitals
 
 from dalenius.accounting import events
+from dalenius.app.joint_statistics import Seat
 from dalenius.audit.lower_bounds.bounding import lower_bound
 from dalenius.audit.lower_bounds.claims import Claim
 from dalenius.errors import InputError
 from dalenius.mechanisms.summed_gaussian import LEAST, SummedGaussian
+from dalenius.queries.jointly.kind import measured
+from dalenius.queries.jointly.planning import JointAsk
 
 pytestmark = pytest.mark.statistical
 
@@ -135,3 +140,21 @@ def test_a_price_never_buys_more_than_it_costs():
         SummedGaussian(Fraction(15), 1, 1, 3, 1)
     with pytest.raises(InputError):
         SummedGaussian.priced(Fraction(1), squared_sensitivity=1, dimension=1, parties=3, colluding=3)
+
+
+def test_what_parties_bring_has_just_that_noise(tmp_path: Path):
+    found = hospitals(tmp_path, people=3)
+    rounds = 60_000 if LONG else 4_000
+    total, part = np.zeros(3 * rounds, np.int64), Fraction(0)
+    for each in found:
+        name = each.party.card.name
+        question = "SELECT region, COUNT(*) FROM visits GROUP BY region"
+        planned = Seat.of(each.party, JointAsk(question, 3.0, name, NAMES, 1)).planned
+        exact = [[0, 1000, -1000]]
+        total += np.array([measured(planned, exact) for _ in range(rounds)]).reshape(-1) - np.tile(exact[0], rounds)
+        part = planned.mechanisms[0].part
+    # so wide a law that it is smooth: a sum of three discrete Gaussians within a unit step of a normal one
+    law = stats.norm(0, math.sqrt(3 * float(part)))
+    spread = total + np.random.default_rng(1).uniform(-0.5, 0.5, total.size)
+    assert stats.kstest(spread, law.cdf).pvalue > ALARM
+    assert stats.kstest(spread / 0.8, law.cdf).pvalue < ALARM
