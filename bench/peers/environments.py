@@ -28,6 +28,8 @@ PINS: Mapping[str, tuple[str, ...]] = {
     "multi_freq_ldpy": ("multi-freq-ldpy==0.2.5", "xxhash<4", "numpy==2.4.6"),
     "utility": ("scikit-learn==1.9.1", "numpy==2.4.6"),
     "mpyc": ("mpyc==0.11", "numpy==2.4.6", "gmpy2==2.2.1"),
+    "opacus": ("torch==2.13.0", "opacus==1.6.0", "numpy==2.4.6"),
+    "jax_privacy": ("jax-privacy==2.0.0", "jax==0.10.2", "numpy==2.4.6"),
     "pipeline_dp": ("pipeline-dp==0.3.1", "python-dp==1.1.5"),
 }
 

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from dalenius.analyst import Analyst, Asking
     from dalenius.curator import Curator
     from dalenius.errors import DaleniusError
+    from dalenius.learning.folder import load_model
+    from dalenius.learning.release import TrainedModel
     from dalenius.ledger.budgets import Balance, Budget
     from dalenius.measuring.plan import Limits
     from dalenius.owner.protect import Protected
@@ -51,10 +53,12 @@ _EXPORTS = {
     "Release": "queries.release",
     "RemoteAnalyst": "remote.analyst",
     "Stored": "releasing.stored",
+    "TrainedModel": "learning.release",
     "Version": "tables.registry",
     "ZCDP": "accounting.guarantees",
     "account": "accounting.accountant",
     "connect": "remote.analyst",
+    "load_model": "learning.folder",
 }
 
 __all__ = [
@@ -78,10 +82,12 @@ __all__ = [
     "Release",
     "RemoteAnalyst",
     "Stored",
+    "TrainedModel",
     "Version",
     "__version__",
     "account",
     "connect",
+    "load_model",
 ]
 
 __getattr__, _ = lazy(__name__, _EXPORTS)

@@ -13,8 +13,11 @@ from dalenius.releasing.leaving import Asker, Leaving, release
 from dalenius.releasing.stored import Stored, kind_named, releases_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
+    from dalenius.learning.preview import ModelPreview
+    from dalenius.learning.release import TrainedModel
+    from dalenius.learning.score_release import ModelScore, ScorePreview
     from dalenius.ledger.budgets import Balance
     from dalenius.ledger.ledger import Ledger
     from dalenius.measuring.engines.sources import Engines
@@ -158,6 +161,56 @@ class Asking(Protocol):
 
     def comparisons(self, release: SyntheticTable | str) -> list[Comparison]:
         """What was paid for of comparisons of a synthetic table, newest first, for nothing."""
+        ...
+
+    def preview_model(
+        self,
+        table: str,
+        target: str,
+        *,
+        epsilon: float,
+        model: str = "logistic",
+        features: Sequence[str] = (),
+        method: str = "auto",
+        rows_per_unit: int | None = None,
+        held_out: float = 0.0,
+        batch: int | None = None,
+        steps: int | None = None,
+    ) -> ModelPreview:
+        """What a model would be, for nothing."""
+        ...
+
+    def train(
+        self,
+        table: str,
+        target: str,
+        *,
+        epsilon: float,
+        model: str = "logistic",
+        features: Sequence[str] = (),
+        method: str = "auto",
+        rows_per_unit: int | None = None,
+        held_out: float = 0.0,
+        batch: int | None = None,
+        steps: int | None = None,
+        progress: Callable[[int, int], None] | None = None,
+        idempotency_key: str | None = None,
+    ) -> TrainedModel:
+        """Trains a model on a table; charged before the data is looked at."""
+        ...
+
+    def model(self, release: str) -> TrainedModel:
+        """A model that was paid for before, for nothing."""
+        ...
+
+    def preview_score(self, release: TrainedModel | str, *, epsilon: float) -> ScorePreview:
+        """What a score of a model on units held out would be, for nothing."""
+        ...
+
+    def score_model(
+        self, release: TrainedModel | str, *, epsilon: float, idempotency_key: str | None = None
+    ) -> ModelScore:
+        """How well a model predicts units held out; charged before the data is looked at."""
         ...
 
     def obtain(self, kind: str, request: Any, *, idempotency_key: str | None = None) -> Shown:
@@ -422,6 +475,104 @@ class Analyst:
 
         return comparisons(self._asker, release_id(release))
 
+    def preview_model(
+        self,
+        table: str,
+        target: str,
+        *,
+        epsilon: float,
+        model: str = "logistic",
+        features: Sequence[str] = (),
+        method: str = "auto",
+        rows_per_unit: int | None = None,
+        held_out: float = 0.0,
+        batch: int | None = None,
+        steps: int | None = None,
+    ) -> ModelPreview:
+        """Price, steps, noise and expected loss of accuracy of a model, for nothing. Never touches the data."""
+        from dalenius.learning.preview import preview
+        from dalenius.learning.request import ModelAsk
+
+        more = (rows_per_unit, held_out, batch, steps)
+        return preview(self._asker, ModelAsk(table, target, epsilon, model, tuple(features), method, *more))
+
+    def train(
+        self,
+        table: str,
+        target: str,
+        *,
+        epsilon: float,
+        model: str = "logistic",
+        features: Sequence[str] = (),
+        method: str = "auto",
+        rows_per_unit: int | None = None,
+        held_out: float = 0.0,
+        batch: int | None = None,
+        steps: int | None = None,
+        progress: Callable[[int, int], None] | None = None,
+        idempotency_key: str | None = None,
+    ) -> TrainedModel:
+        """Trains a model that predicts a column from others. Taken alone it is (ε, δ)-DP, and so is all done with it.
+
+        It is charged once, before the first row is read. The same request again is free and gives the same weights. A
+        training that broke off goes on where it was when the same is asked again, under the same charge.
+
+        Args:
+            table: Whose rows.
+            target: The column to predict: with declared keys, or for regressions a number between bounds.
+            epsilon: The price of all of it.
+            model: "logistic" (two classes or more), "svm", "linear" or "poisson".
+            features: The columns to predict from; none: all whose values the policy declares.
+            method: "sgd" (noisy gradient steps), "output" (noise added once), or "auto".
+            rows_per_unit: So many rows of one unit are learned from; the table's limit, if nobody says.
+            held_out: The share of units, chosen by a keyed hash, that are not learned from (`score_model`).
+            batch: How many units a step has on average; by rule, if nobody says.
+            steps: How many steps there are; by rule, if nobody says.
+            progress: Told how many steps are done, of how many; not where answers leave at fixed times.
+            idempotency_key: As for `ask`.
+        """
+        from dalenius.learning.request import ModelAsk
+
+        more = (rows_per_unit, held_out, batch, steps)
+        ask = ModelAsk(table, target, epsilon, model, tuple(features), method, *more)
+        asker = self._asker if progress is None else replace(self._asker, told=progress)
+        return cast("TrainedModel", self._obtain(asker, "model", ask, idempotency_key))
+
+    def model(self, release: str) -> TrainedModel:
+        """A model that was paid for before, by the number of its release. Nothing is ever charged for that.
+
+        Args:
+            release: The id of its receipt, as `releases` and `preview_model` tell it.
+        """
+        from dalenius.learning.kind import again
+
+        return again(self._asker, release)
+
+    def preview_score(self, release: TrainedModel | str, *, epsilon: float) -> ScorePreview:
+        """Price and expected margin of a score, for nothing. Never touches the data."""
+        from dalenius.learning.release import release_id
+        from dalenius.learning.score_kind import ScoreAsk, preview
+
+        return preview(self._asker, ScoreAsk(release_id(release), epsilon))
+
+    def score_model(
+        self, release: TrainedModel | str, *, epsilon: float, idempotency_key: str | None = None
+    ) -> ModelScore:
+        """Counts how well a model predicts the units that were held out from it, with noise.
+
+        It is charged once, besides what the model cost, and is taken alone (ε, δ)-DP. The same again is free.
+
+        Args:
+            release: The model, trained with ``held_out``, or the id of its receipt.
+            epsilon: The price.
+            idempotency_key: As for `ask`.
+        """
+        from dalenius.learning.release import release_id
+        from dalenius.learning.score_kind import SCORE, ScoreAsk
+
+        ask = ScoreAsk(release_id(release), epsilon)
+        return cast("ModelScore", self.obtain(SCORE, ask, idempotency_key=idempotency_key))
+
     def obtain(self, kind: str, request: Any, *, idempotency_key: str | None = None) -> Shown:
         """A release of any kind: charged once, the same again is free.
 
@@ -430,13 +581,15 @@ class Analyst:
             request: What is asked for, as JSON has it; each kind says what it takes.
             idempotency_key: As for `ask`.
         """
+        return self._obtain(self._asker, kind, request, idempotency_key)
+
+    def _obtain(self, asker: Asker, kind: str, request: Any, idempotency_key: str | None) -> Shown:
         known = kind_of(kind)
         retry = None if idempotency_key is None else self._retry(idempotency_key, known.body(request))
-        asker = self._asker if retry is None else replace(self._asker, again=retry[0])
-        leaving = known.prepare(asker, request)
+        leaving = known.prepare(asker if retry is None else replace(asker, again=retry[0]), request)
         if not isinstance(leaving, Leaving):
             return leaving
-        answered = release(leaving, self._asker, retry=retry)
+        answered = release(leaving, asker, retry=retry)
         try:
             return known.show(self._asker, request, leaving, answered)
         except DaleniusError as error:  # such as an allotment that ended meanwhile
@@ -507,6 +660,17 @@ def resuming(analyst: Analyst, *, public: bool) -> Analyst:
         public: Whether questions over public tables only, which are never charged, are answered.
     """
     asker = replace(analyst._asker, resumes=True, free=public)  # noqa: SLF001 (beside the class)
+    found = Analyst(asker.name, asker.ledger, asker.registry, asker.engines, asker.pacer)
+    found._asker = asker  # noqa: SLF001
+    return found
+
+
+def telling(analyst: Analyst, told: Callable[[int, int], None]) -> Analyst:
+    """The same analyst, with somebody who is told how many steps of a long look are done, of how many.
+
+    Where answers leave at fixed times nobody is told (`releasing.leaving`).
+    """
+    asker = replace(analyst._asker, told=told)  # noqa: SLF001 (beside the class)
     found = Analyst(asker.name, asker.ledger, asker.registry, asker.engines, asker.pacer)
     found._asker = asker  # noqa: SLF001
     return found

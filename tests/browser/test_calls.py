@@ -189,6 +189,7 @@ def test_a_page_is_open_to_no_role_that_its_calls_are_not_open_to():
         "/": "POST /v1/ask",
         "/workload": "POST /v1/workloads",
         "/synthesize": "POST /v1/synthetic",
+        "/train": "POST /v1/models",
         "/synthetic": "POST /v1/synthetic/{id}/open",
         "/protect": "POST /v1/protect",
         "/publish": "POST /v1/publications",

@@ -145,15 +145,19 @@ def ask(
     *,
     patience: float,
     waited: Callable[[], None] = lambda: None,
+    goes_on: bool = False,
 ) -> Answered:
-    """Charge, look, store; or wait for whoever does. ``waited`` is called each time such a wait has ended."""
+    """Charge, look, store; or wait for whoever does. ``waited`` is called each time such a wait has ended.
+
+    ``goes_on``: what is stopped by hand is left as a killed process leaves it, and the same request takes it up.
+    """
     deadline, pause = time.monotonic() + patience, _FIRST_PAUSE
     while True:
         step = charge(ledger, request)
         if isinstance(step, Answered):
             return step
         if isinstance(step, Claim):
-            return _work(ledger, step, work)
+            return _work(ledger, step, work, goes_on)
         if not _wait_for(ledger, step, deadline, pause):
             if step.own:
                 raise _still_running()
@@ -162,12 +166,13 @@ def ask(
         pause = min(2 * pause, _LONGEST_PAUSE)
 
 
-def _work(ledger: Ledger, claim: Claim, work: Callable[[Claim], bytes]) -> Answered:
+def _work(ledger: Ledger, claim: Claim, work: Callable[[Claim], bytes], goes_on: bool) -> Answered:
     try:
         try:
             content = work(claim)
-        except BaseException as error:
-            if getattr(error, "resumable", False):  # open, without a holder: who asks again takes it up
+        except BaseException as broken:
+            interrupted = goes_on and isinstance(broken, KeyboardInterrupt | SystemExit)
+            if interrupted or getattr(broken, "resumable", False):  # open, without a holder: who asks again takes it up
                 raise
             with suppress(DaleniusError):  # what went wrong first is what the asker must hear
                 fail(ledger, claim)  # never a refund: that it failed may itself tell about the data

@@ -395,6 +395,7 @@ class Ledger:
         *,
         patience: float = 300.0,
         waited: Callable[[], None] = lambda: None,
+        goes_on: bool = False,
     ) -> Answered:
         """Charges, looks, stores and returns; a concurrent identical question waits for the one answer.
 
@@ -403,8 +404,9 @@ class Ledger:
             work: Looks, once it is charged.
             patience: Seconds that it waits for whoever answers the same question.
             waited: Called each time that such a wait has ended.
+            goes_on: What is stopped by hand is taken up when the same is asked again, as after a crash.
         """
-        return charging.ask(self, request, work, patience=patience, waited=waited)
+        return charging.ask(self, request, work, patience=patience, waited=waited, goes_on=goes_on)
 
 
 def _removed() -> LedgerCorruptError:

@@ -32,6 +32,8 @@ _MODULES = {
     "synthetic": ("dalenius.synthesis.kind", "made a synthetic table of"),
     "related": ("dalenius.synthesis.related_kind", "made synthetic tables of"),
     "comparison": ("dalenius.synthesis.comparison_kind", "compared a synthetic table with"),
+    "model": ("dalenius.learning.kind", "trained a model on"),
+    "score": ("dalenius.learning.score_kind", "scored a model on"),
     "joint": ("dalenius.queries.jointly.kind", "took part in a joint question about"),
     "publication": ("dalenius.anonymity.publishing", "published rows of"),
 }

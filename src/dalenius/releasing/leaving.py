@@ -25,6 +25,7 @@ from dalenius.ledger import questions, suspensions
 from dalenius.ledger.actions import CURATOR
 from dalenius.ledger.publications import warning
 from dalenius.ledger.requests import OWNER, WHOLE, Answered, Claim, Request, key_stored
+from dalenius.releasing.keeping import Kept, drop_ended
 from dalenius.releasing.pacing import Pace, Pacer, hold_for, run_paced
 
 if TYPE_CHECKING:
@@ -37,6 +38,13 @@ if TYPE_CHECKING:
     from dalenius.measuring.engines.sources import Engines
     from dalenius.releasing.snapshot import Snapshot
     from dalenius.tables.registry import Registry
+
+
+Told = Callable[[int, int], None]  # how many steps are done, of how many
+
+
+def _silent(done: int, steps: int) -> None:
+    """Nobody is told."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +60,7 @@ class Asker:
         resumes: Only what was paid for before is taken up, and nothing is charged.
         free: Whether what is free is answered too.
         again: What a request is known by that may be sent again; "": it is not.
+        told: Told how far a long look is, in steps: on the machine itself, and by a server those whom the owner trusts.
     """
 
     name: str
@@ -62,6 +71,7 @@ class Asker:
     resumes: bool = False
     free: bool = True
     again: str = ""
+    told: Told | None = None
 
     @property
     def is_owner(self) -> bool:
@@ -115,6 +125,8 @@ class Look:
         salt: The key of the hash that chooses groups.
         seconds: How long it may take.
         sampled: The event that was charged, where it has sampled noise: the noise must be just that.
+        kept: Where a long look keeps how far it is; None: nobody takes it up (`Leaving.goes_on`).
+        told: Told how far it is. Where answers leave at fixed times nobody is: it would tell how fast rows are.
         charge: The number of the entry that charged it.
     """
 
@@ -124,6 +136,8 @@ class Look:
     salt: str
     seconds: float
     sampled: Event | None = None
+    kept: Kept | None = None
+    told: Told = _silent
     charge: int = 0
 
 
@@ -147,6 +161,7 @@ class Leaving:
         plan: What its kind needs to show it (`Kind.show`).
         delta_chosen: Nobody typed the δ: what was paid for before is the same release, whatever its δ was.
         ceiling: The most that may be charged where nobody typed the price, as it follows from an accuracy.
+        goes_on: Its look keeps how far it is, and is taken up where it was: also if it was stopped by hand.
     """
 
     kind: str
@@ -164,6 +179,7 @@ class Leaving:
     plan: Any = None
     delta_chosen: bool = False
     ceiling: Ceiling | None = None
+    goes_on: bool = False
 
 
 def release(
@@ -182,6 +198,7 @@ def release(
     engine = snapshot.engine(asker.engines)
     engine.ready()  # an unreadable file, or an engine that cannot begin, is found before anything is charged
     hold, waits = hold_for(asker.pacer, leaving.pace), list[bool]()
+    told = asker.told if asker.told is not None and (asker.pacer is None or not asker.pacer.fixed) else _silent
 
     def waited() -> None:
         hold()
@@ -192,15 +209,21 @@ def release(
             if claim.shares is not None:  # the data set did not pay for a look
                 return _coarsen(leaving, claim, ledger.shared(claim))
             salt = asker.salt(snapshot.dataset)
-            return _look(leaving, Look(engine, claim.epsilon, claim.delta, salt, seconds, claim.sampled, claim.number))
+            kept = Kept(ledger, claim.number, leaving.key) if leaving.goes_on else None
+            paid = Look(engine, claim.epsilon, claim.delta, salt, seconds, claim.sampled, kept, told, claim.number)
+            return _look(leaving, paid)
 
         # Who has waited for another's answer until the own time leaves then: noise alone is added, nobody looks.
         pacer = None if claim.shares is not None and waits else asker.pacer
         alarm, allowed = _Alarm(asker, leaving, claim), _allowed(asker, snapshot.dataset)
         return run_paced(pacer, leaving.pace, look, alarm, whose=asker.whose, allowed=allowed)
 
-    more = {} if patience is None else {"patience": patience}
-    return ledger.ask(_request(leaving, asker, retry), work, waited=waited, **more)
+    more: dict[str, Any] = {} if patience is None else {"patience": patience}
+    try:
+        return ledger.ask(_request(leaving, asker, retry), work, waited=waited, goes_on=leaving.goes_on, **more)
+    finally:
+        if leaving.goes_on:
+            drop_ended(ledger)
 
 
 def is_paid(leaving: Leaving, asker: Asker) -> bool:

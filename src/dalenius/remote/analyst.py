@@ -25,6 +25,9 @@ from dalenius.remote.transport import Transport
 from dalenius.remote.wire import RemoteJob, body_of, quote_part
 
 if TYPE_CHECKING:
+    from dalenius.learning.preview import ModelPreview
+    from dalenius.learning.release import TrainedModel
+    from dalenius.learning.score_release import ModelScore, ScorePreview
     from dalenius.ledger.budgets import Balance
     from dalenius.measuring.plan import Limits
     from dalenius.queries.ask import Error
@@ -41,6 +44,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 Progress: TypeAlias = Callable[[float, str], object]
 """Told how far a question that takes its time is: the share from 0 to 1, and words."""
+Steps: TypeAlias = Callable[[int, int], None]  # told how many steps of a training are done, of how many
 
 TIMEOUT = 60.0  # seconds
 _ROUNDS = 3  # how often a question is asked again whose job the server no longer knows
@@ -283,6 +287,75 @@ class RemoteAnalyst:
             found, lambda data: list(map(Comparison.from_dict, Fields(data, "list").each("comparisons", dict)))
         )
 
+    def preview_model(
+        self,
+        table: str,
+        target: str,
+        *,
+        epsilon: float,
+        model: str = "logistic",
+        features: Sequence[str] = (),
+        method: str = "auto",
+        rows_per_unit: int | None = None,
+        held_out: float = 0.0,
+        batch: int | None = None,
+        steps: int | None = None,
+    ) -> ModelPreview:
+        """What a model would be, for nothing. As `Analyst.preview_model`."""
+        from dalenius.learning.preview import ModelPreview
+        from dalenius.learning.request import ModelAsk
+
+        more = (rows_per_unit, held_out, batch, steps)
+        ask = ModelAsk(table, target, epsilon, model, tuple(features), method, *more)
+        return self._calls.read(self._calls.found("POST", "/v1/models/preview", ask.to_json()), ModelPreview.from_dict)
+
+    def train(
+        self,
+        table: str,
+        target: str,
+        *,
+        epsilon: float,
+        model: str = "logistic",
+        features: Sequence[str] = (),
+        method: str = "auto",
+        rows_per_unit: int | None = None,
+        held_out: float = 0.0,
+        batch: int | None = None,
+        steps: int | None = None,
+        progress: Callable[[int, int], None] | None = None,
+        idempotency_key: str | None = None,
+    ) -> TrainedModel:
+        """Trains a model, as `Analyst.train`. It comes here, and predicts here."""
+        from dalenius.learning.release import TrainedModel
+        from dalenius.learning.request import ModelAsk
+
+        more = (rows_per_unit, held_out, batch, steps)
+        ask = ModelAsk(table, target, epsilon, model, tuple(features), method, *more)
+        return self._settled("/v1/models", ask.to_json(), idempotency_key, TrainedModel.from_dict, stepped=progress)
+
+    def model(self, release: str) -> TrainedModel:
+        """A model that was paid for before, as `Analyst.model`."""
+        from dalenius.learning.release import TrainedModel
+
+        return self._calls.read(self._calls.found("GET", f"/v1/models/{quote_part(release)}"), TrainedModel.from_dict)
+
+    def preview_score(self, release: TrainedModel | str, *, epsilon: float) -> ScorePreview:
+        """What a score of a model would be, for nothing. As `Analyst.preview_score`."""
+        from dalenius.learning.score_release import ScorePreview
+
+        body = wire.score_body(release, epsilon)
+        return self._calls.read(self._calls.found("POST", "/v1/models/score/preview", body), ScorePreview.from_dict)
+
+    def score_model(
+        self, release: TrainedModel | str, *, epsilon: float, idempotency_key: str | None = None
+    ) -> ModelScore:
+        """Counts how well a model predicts units held out, as `Analyst.score_model`."""
+        from dalenius.learning.score_release import ModelScore
+
+        return self._settled(
+            "/v1/models/score", wire.score_body(release, epsilon), idempotency_key, ModelScore.from_dict
+        )
+
     def obtain(self, kind: str, request: Any, *, idempotency_key: str | None = None) -> Shown:
         """A release of any kind, as `Analyst.obtain`. A lost one is asked for again, and is not charged again."""
         wish = request.to_json() if hasattr(request, "to_json") else request
@@ -340,7 +413,15 @@ class RemoteAnalyst:
 
     # --- the way of a request
 
-    def _settled(self, path: str, body: Mapping[str, Any], given: str | None, read: Callable[[Any], T]) -> T:
+    def _settled(
+        self,
+        path: str,
+        body: Mapping[str, Any],
+        given: str | None,
+        read: Callable[[Any], T],
+        *,
+        stepped: Steps | None = None,
+    ) -> T:
         """Asks under a key, and keeps that key as long as it is not known what became of it."""
         text = json.dumps([path, body], sort_keys=True)
         key = given
@@ -348,7 +429,7 @@ class RemoteAnalyst:
             with self._lock:
                 key = self._unsettled.pop(text, None) or secrets.token_urlsafe(24)
         try:
-            return self._calls.read(self._answer(path, {**body, "idempotency_key": key}), read, charge=UNKNOWN)
+            return self._calls.read(self._answer(path, {**body, "idempotency_key": key}, stepped), read, charge=UNKNOWN)
         except DaleniusError as failed:
             if given is None and math.isnan(failed.charge.epsilon):
                 self._keep(text, key)
@@ -358,14 +439,14 @@ class RemoteAnalyst:
                 self._keep(text, key)
             raise
 
-    def _answer(self, path: str, body: Mapping[str, Any]) -> Any:
+    def _answer(self, path: str, body: Mapping[str, Any], stepped: Steps | None) -> Any:
         """A release, at once or from its job."""
         for _ in range(_ROUNDS):
             reply = self._calls.reply("POST", path, body, asking=True)
             if reply.status != 202:
                 return reply.data
             try:
-                job = self._finished(self._calls.read(reply.data, RemoteJob.from_dict))
+                job = self._finished(self._calls.read(reply.data, RemoteJob.from_dict), stepped)
             except DaleniusError as error:
                 error.charge = UNKNOWN  # it was begun, and is still on its way
                 raise
@@ -377,7 +458,7 @@ class RemoteAnalyst:
             # The server knows it no more: asked again under the same key, it is not charged again.
         raise self._calls.strange("It forgets the jobs that it has begun.", UNKNOWN)
 
-    def _finished(self, job: RemoteJob) -> RemoteJob | None:
+    def _finished(self, job: RemoteJob, stepped: Steps | None = None) -> RemoteJob | None:
         """The job when it has ended; None: the server no longer knows it."""
         began, pause = time.monotonic(), FIRST_PAUSE
         late, fixed = began + job.seconds_left + self._calls.timeout, job.seconds_left > 0
@@ -396,6 +477,8 @@ class RemoteAnalyst:
             if reply.status == 404:
                 return None
             job = self._calls.read(reply.data, RemoteJob.from_dict)
+            if stepped is not None and job.steps is not None:
+                stepped(*job.steps)
         if self._progress is not None:
             self._progress(1.0, "answered")
         return job

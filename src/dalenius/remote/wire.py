@@ -14,6 +14,7 @@ from dalenius.accounting import parameters
 from dalenius.errors import DaleniusError, InputError, SourceUnavailableError
 
 if TYPE_CHECKING:
+    from dalenius.learning.release import TrainedModel
     from dalenius.measuring.plan import Limits
     from dalenius.queries.ask import Amount, Error
     from dalenius.synthesis.release import SyntheticTable
@@ -78,6 +79,13 @@ def comparison_body(release: SyntheticTable | str, epsilon: float, predict: str 
     return {"release": release_id(release), "epsilon": parameters.epsilon(epsilon), "predict": predict}
 
 
+def score_body(release: TrainedModel | str, epsilon: float) -> dict[str, Any]:
+    """A score of a model as JSON."""
+    from dalenius.learning.release import release_id
+
+    return {"release": release_id(release), "epsilon": parameters.epsilon(epsilon)}
+
+
 def _amount(given: Amount) -> float | str:
     """An error: a number, or a per cent, which the server reads."""
     return given if isinstance(given, str) else _number(given, "error")
@@ -132,6 +140,7 @@ class RemoteJob:
     seconds_left: float
     result: dict[str, Any] | None
     problem: dict[str, Any] | None
+    steps: tuple[int, int] | None = None  # of a training: done, of how many
 
     @classmethod
     def from_dict(cls, data: object) -> RemoteJob:
@@ -143,11 +152,19 @@ class RemoteJob:
             max(0.0, found.number("seconds_left")) if "seconds_left" in found else 0.0,  # not known before it looks
             found.mapping("result") if "result" in found else None,
             found.mapping("problem") if "problem" in found else None,
+            _steps(found) if "steps" in found else None,
         )
         needed = {"running": True, "done": job.result is not None, "failed": job.problem is not None}
         if not needed.get(job.state, False) or not _ID.fullmatch(job.id):
             raise found.wrong("state")
         return job
+
+
+def _steps(found: Fields) -> tuple[int, int]:
+    given = found.each("steps", int)
+    if len(given) != 2 or not 0 <= given[0] <= given[1]:
+        raise found.wrong("steps")
+    return given[0], given[1]
 
 
 def problem(data: object, status: int) -> DaleniusError | None:

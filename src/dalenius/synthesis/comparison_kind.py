@@ -22,11 +22,12 @@ from dalenius.releasing.leaving import Leaving, is_paid, own_charges, own_releas
 from dalenius.releasing.opened import Opened, check_open
 from dalenius.releasing.pacing import Pace
 from dalenius.releasing.snapshot import Snapshot
+from dalenius.releasing.whole_table import guarantee_of, table_named
 from dalenius.synthesis.comparison import FORMAT, Compared, compare
 from dalenius.synthesis.comparison_release import Comparison, ComparisonPreview
 from dalenius.synthesis.describing import drawn
 from dalenius.synthesis.effort import counting_seconds
-from dalenius.synthesis.kind import Planned, guarantee_of, model_of, table_named
+from dalenius.synthesis.kind import Planned, model_of
 from dalenius.synthesis.predicting import check_predictable
 from dalenius.synthesis.request import SynthesisAsk
 from dalenius.synthesis.rows import UnitMeasurer, read_rows

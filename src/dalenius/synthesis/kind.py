@@ -17,22 +17,29 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from dalenius.accounting.events import Zcdp
 from dalenius.accounting.guarantees import ZCDP
-from dalenius.errors import InputError, NotAllowedError, UnknownTableError
+from dalenius.errors import InputError, NotAllowedError
 from dalenius.ledger.key_delta import Left, default_delta
-from dalenius.ledger.requests import WHOLE
-from dalenius.ledger.suspensions import LATE
-from dalenius.measuring import pace
-from dalenius.measuring.batches import MOST_ROWS, naming_columns
+from dalenius.measuring.batches import naming_columns
 from dalenius.measuring.expressions import TRUE
-from dalenius.measuring.pace import FIXED, PLAIN, PLAIN_WORK, SAFETY, SHAPES, UNKNOWN, Times, size_class
+from dalenius.measuring.pace import UNKNOWN, size_class
 from dalenius.measuring.periods import charged_periods, paying_periods, within_periods
 from dalenius.mechanisms import noise
 from dalenius.releasing.kinds import Kind
 from dalenius.releasing.leaving import Leaving
-from dalenius.releasing.opened import Opened, check_open, tables_of
+from dalenius.releasing.opened import Opened, check_open
 from dalenius.releasing.pacing import Pace
 from dalenius.releasing.snapshot import Snapshot
-from dalenius.releasing.stored import kind_named
+from dalenius.releasing.whole_table import (
+    NOTHING_PAID,
+    Paid,
+    guarantee_of,
+    known_rows,
+    late_of,
+    paid_release,
+    rows_limit,
+    table_named,
+    times_of,
+)
 from dalenius.synthesis.effort import FULL, Effort, Sizes, memory, numbers, seconds
 from dalenius.synthesis.fitting import Remembering, fits
 from dalenius.synthesis.known_facts import check_possible
@@ -43,22 +50,19 @@ from dalenius.synthesis.rows import Limit, read_rows
 from dalenius.synthesis.seeking import Shares, key_places, seek_classes, seek_keys
 from dalenius.synthesis.stored import FORMAT, MOST_NUMBERS, StoredModel
 from dalenius.synthesis.unit_counts import PART, count_units, read_units
-from dalenius.tables.mistakes import nearest
 from dalenius.tables.policy import Facts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from dalenius.ledger.budgets import Budget
-    from dalenius.ledger.receipts import Receipt
     from dalenius.ledger.requests import Answered
     from dalenius.measuring.expressions import Expression
+    from dalenius.measuring.pace import Times
     from dalenius.measuring.plan import Table
     from dalenius.releasing.leaving import Asker, Look
     from dalenius.synthesis.release import SyntheticTable
 
 SYNTHETIC = "synthetic"
-_GRID = 0.05  # seconds
 _MOST_SECONDS = 24 * 3600  # that one request may keep the curator at work
 _NEARLY_ALL = 0.9  # of the rows: if a model counts fewer, it says so
 _MOST_NOISE = 10**9  # rows: more than that would drown any table, and more still would overflow what is fitted
@@ -82,7 +86,7 @@ class SyntheticKind(Kind):
 
         planned: Planned = leaving.plan
         stored, dataset = StoredModel.read(answered.content), answered.receipt.dataset
-        charge = {"epsilon": 0.0, "delta": 0.0, "rho": 0.0} if answered.free else dict(answered.receipt.charge)
+        charge = dict(NOTHING_PAID) if answered.free else dict(answered.receipt.charge)
         return SyntheticTable(
             stored,
             planned.ask.columns or stored.names,
@@ -124,7 +128,7 @@ def again(asker: Asker, release: str) -> SyntheticTable:
         found.stored.names,
         {},
         guarantee_of(budget, budget.unit, found.stored.epsilon),
-        {"epsilon": 0.0, "delta": 0.0, "rho": 0.0},
+        dict(NOTHING_PAID),
         asker.remaining(dataset, found.periods),
         True,
         found.receipt.to_dict(),
@@ -140,29 +144,16 @@ def facts_of(asker: Asker, table: str) -> Facts:
 
 
 @dataclass(frozen=True)
-class Paid:
-    """A model that was paid for: its bytes, what they are, the proof of its charge, and the periods that paid."""
+class PaidModel(Paid):
+    """A model that was paid for, and what its bytes are."""
 
-    content: bytes
     stored: StoredModel
-    receipt: Receipt
-    periods: tuple[str, ...]
 
 
-def model_of(asker: Asker, release: str) -> Paid:
-    """A model that this asker has paid for, by the number of its release; another's is not told from none.
-
-    The owner is shown any.
-    """
-    receipt = asker.ledger.receipt(release, None if asker.is_owner else asker.name)
-    charge, content = asker.ledger.content(receipt)
-    if kind_named(charge) != SYNTHETIC:
-        raise InputError(
-            "This release is no synthetic table.",
-            why="A release of another kind has that number.",
-            fix="Take the id of a synthetic table's receipt.",
-        )
-    return Paid(content, StoredModel.read(content), receipt, tuple(charge.get("periods") or (WHOLE,)))
+def model_of(asker: Asker, release: str) -> PaidModel:
+    """A model that this asker has paid for, by the number of its release (`paid_release`)."""
+    found = paid_release(asker, release, SYNTHETIC, "synthetic table")
+    return PaidModel(found.content, found.receipt, found.periods, StoredModel.read(found.content))
 
 
 @dataclass(frozen=True)
@@ -199,7 +190,7 @@ class Planned:
         _check_accounting(table)
         domain, left = domain_of(table, _in_order(ask.columns, table))
         check_possible(table.policy.facts, domain)
-        rows, notes = _rows_limit(table, ask.rows_per_unit)
+        rows, notes = rows_limit(table, ask.rows_per_unit, average=True)
         limit = Limit(rows, table.budget.neighbors)
         method, effort = chosen(ask.method, sizes_of(table, domain, limit), ask.time)
         _check_target(ask.target, method, domain)
@@ -328,16 +319,7 @@ class Planned:
 
     def times_of(self, seconds: float, speed: float) -> Times:
         """When something leaves that takes so long on the machine of bench/RESULTS.md."""
-        tables = list(self.table.relation.tables())
-        declared = [each.policy.time.answer for each in tables if each.policy.time.answer is not None]
-        caps = [each.policy.time.cap for each in tables if each.policy.time.cap is not None]
-        least = max(declared, default=pace.ANSWER)
-        if all(known_rows(each) for each in tables) or not declared:
-            least = max(least, SAFETY * speed * seconds)
-        else:  # the policy's word is the time of a plain question, and grows with what this does beyond one
-            least *= max(1.0, seconds / (FIXED + PLAIN * SHAPES["grouped"] + PLAIN_WORK / 1000))
-        answer = math.ceil(least / _GRID - 1e-9) * _GRID
-        return Times(answer, max(2 * answer, min(caps, default=pace.CAP)))
+        return times_of(self.table, seconds, speed)
 
     @property
     def where(self) -> Expression:
@@ -352,28 +334,11 @@ class Planned:
     @property
     def late(self) -> int:
         """After how many late releases an analyst is suspended."""
-        found = (each.policy.time.late for each in self.table.relation.tables())
-        return min((each for each in found if each is not None), default=LATE)
+        return late_of(self.table)
 
     def guarantee(self, epsilon: float) -> dict[str, Any]:
         """What holds of the model, and of all rows from it."""
         return guarantee_of(self.table.budget, ", ".join(self.table.unit), epsilon)
-
-
-def guarantee_of(budget: Budget, unit: str, epsilon: float) -> dict[str, Any]:
-    """What holds of something that cost ``epsilon``."""
-    return {
-        "kind": "approx",
-        "epsilon": epsilon,
-        "delta": budget.delta,
-        "unit": ", ".join([unit, *([budget.period] if budget.period else [])]),
-        "neighbors": budget.neighbors.value,
-    }
-
-
-def known_rows(table: Table) -> int:
-    """How many rows there are, by the noisy number that `protect` released; 0: it released none."""
-    return max(0, table.found.row_count) if table.found is not None else 0
 
 
 def sizes_of(table: Table, domain: PolicyDomain, limit: Limit) -> Sizes:
@@ -440,20 +405,6 @@ def check_work(planned: Planned) -> None:
         )
 
 
-def table_named(asker: Asker, name: str, opened: Opened) -> Table:
-    """A table that this analyst may ask about."""
-    tables = tables_of(asker, opened.versions, opened.budgets)
-    found = {each.lower(): each for each in tables}.get(name.lower())
-    if found is None:
-        meant = nearest(name, list(tables))
-        raise UnknownTableError(
-            f"There is no table {name!r}.",
-            why="It is none that this analyst may ask about.",
-            fix=f"Did you mean {meant!r}?" if meant else "See 'dalenius tables'.",
-        )
-    return tables[found]
-
-
 def _check_target(target: str | None, method: Method, domain: PolicyDomain) -> None:
     if target is None:
         return
@@ -481,29 +432,3 @@ def _pure() -> NotAllowedError:
         why="It is measured with Gaussian noise, whose promise has a δ.",
         fix='Ask a workload of counts; or have the owner choose accounting = "zcdp" for new data.',
     )
-
-
-def _rows_limit(table: Table, asked: int | None) -> tuple[int, tuple[str, ...]]:
-    """So many rows of one unit count in full, by what is public: as declared; else as it was found at `protect`.
-
-    All noise is in proportion to it, while rows of units that have more still count, only less each. So where nothing
-    is declared it is no more than twice what units have on average, if there are noisy numbers of units and rows.
-    """
-    declared, found = table.policy.contribution.rows, table.found
-    own = declared
-    if own is None and found is not None:
-        own = found.rows
-        if found.units > 0 and found.row_count > 0:
-            own = min(own, -(-2 * found.row_count // found.units))
-    if own is None and asked is None:
-        raise InputError(
-            "Nothing says how many rows one unit has.",
-            why="Noise must hide all that one unit adds.",
-            fix="Give --rows-per-unit N, or have the owner declare [contribution] rows.",
-        )
-    most = declared if declared is not None else MOST_ROWS if found is None else max(1, found.rows)
-    if asked is None:
-        return max(1, min(own or 1, most)), ()
-    if asked > most:
-        return most, (f"The table's own limit is lower than the one you gave, and holds: {most:,} rows of one unit.",)
-    return asked, ()

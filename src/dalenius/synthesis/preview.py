@@ -9,18 +9,17 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from dalenius._fields import Fields
-from dalenius.releasing.leaving import charges_of_kind, is_paid, own_releases
-from dalenius.synthesis.kind import SYNTHETIC, leaving_of
+from dalenius.releasing.leaving import is_paid
+from dalenius.releasing.whole_table import best_release
+from dalenius.synthesis.kind import leaving_of
 from dalenius.synthesis.measurer import by_cells
 from dalenius.synthesis.start import MARGIN
 from dalenius.synthesis.views import whole
 
 if TYPE_CHECKING:
-    from dalenius.releasing.leaving import Asker, Leaving
+    from dalenius.releasing.leaving import Asker
     from dalenius.synthesis.kind import Planned
     from dalenius.synthesis.request import SynthesisAsk
-
-_LATEST = 100  # releases of one meaning, at different prices
 
 
 @dataclass(frozen=True)
@@ -135,13 +134,6 @@ def preview(asker: Asker, ask: SynthesisAsk) -> SyntheticPreview:
             best_release(leaving, asker),
             (*planned.notes, *asker.warnings(dataset)),
         )
-
-
-def best_release(leaving: Leaving, asker: Asker) -> str | None:
-    """The number of the best model of the same meaning that this asker has paid for, at whatever price."""
-    charges = charges_of_kind(asker, SYNTHETIC, leaving.snapshot, 0.0, _LATEST, leaving.key)
-    found = own_releases(asker, charges[:1])
-    return found[0].receipt.id if found else None
 
 
 def expected_columns(planned: Planned, epsilon: float) -> tuple[ExpectedColumn, ...]:

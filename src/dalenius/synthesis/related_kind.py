@@ -26,7 +26,8 @@ from dalenius.releasing.leaving import Leaving
 from dalenius.releasing.opened import Opened, check_open, tables_of
 from dalenius.releasing.pacing import Pace
 from dalenius.releasing.snapshot import Snapshot
-from dalenius.synthesis.kind import Planned, check_work, table_named
+from dalenius.releasing.whole_table import table_named
+from dalenius.synthesis.kind import Planned, check_work
 from dalenius.synthesis.methods import AUTO
 from dalenius.synthesis.related import CHILD, COUNT, PARENT, Related
 from dalenius.synthesis.related_release import FORMAT, RelatedModels, RelatedTables

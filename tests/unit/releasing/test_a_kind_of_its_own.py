@@ -223,9 +223,11 @@ def test_names_of_kinds_are_taken_once_and_unknown_ones_are_refused(kind):
         "comparison",
         "histogram",
         "limits",
+        "model",
         "publication",
         "question",
         "related",
+        "score",
         "synthetic",
         "workload",
     ]

@@ -40,6 +40,7 @@ COMMANDS = {
     "ask": "ask",
     "workload": "workload",
     "synthesize": "synthesize",
+    "train": "train",
     "anonymize": "anonymize",
     "collect": "collect",
     "joint": "joint",

@@ -40,6 +40,7 @@ PAGES = {
     "/": PageInfo("Ask", "query_stats", (Role.ANALYST,)),
     "/workload": PageInfo("Many questions", "playlist_add_check", (Role.ANALYST,)),
     "/synthesize": PageInfo("Synthetic rows", "dataset", (Role.ANALYST,)),
+    "/train": PageInfo("Models", "model_training", (Role.ANALYST,)),
     "/protect": PageInfo("Protect", "shield", (Role.OWNER,)),
     "/synthetic": PageInfo("Synthetic rows", "dataset", (Role.OWNER,)),
     "/publish": PageInfo("Publish rows", "table_rows", (Role.OWNER,)),

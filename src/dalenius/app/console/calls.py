@@ -29,6 +29,8 @@ from dalenius.queries.ask import Ask
 if TYPE_CHECKING:
     from dalenius.anonymity.publishing import Published
     from dalenius.app.console.sessions import Session
+    from dalenius.learning.release import TrainedModel
+    from dalenius.learning.score_release import ModelScore
     from dalenius.ledger.tokens import Role, Token
     from dalenius.queries.release import Release
     from dalenius.queries.workloads.release import WorkloadRelease
@@ -47,10 +49,13 @@ _PREVIEWS = frozenset(
         "GET /v1/synthetic/{id}",
         "GET /v1/synthetic/{id}/report",
         "GET /v1/synthetic/{id}/rows",
+        "POST /v1/models/preview",
+        "GET /v1/models/{id}",
     )
 )
 REVOKE = "DELETE /v1/tokens/{id}"
 Waiting = Callable[[float | None], None]  # is told every second how many seconds are left, once that is known
+Stepped = Callable[[int, int], None]  # likewise how many steps are done, of how many
 
 
 async def call(session: Session, route: str, work: Callable[[], T]) -> T:
@@ -103,13 +108,30 @@ async def compare(session: Session, asked: Mapping[str, Any], waiting: Waiting) 
     return cast("Comparison", await _obtain(session, "POST /v1/synthetic/compare", "comparison", asked, waiting))
 
 
+async def train(session: Session, asked: Mapping[str, Any], waiting: Waiting, stepped: Stepped) -> TrainedModel:
+    """Trains a model, in the same way. ``stepped`` is told how many steps are done, of how many, where it may be."""
+    return cast("TrainedModel", await _obtain(session, "POST /v1/models", "model", asked, waiting, stepped))
+
+
+async def score(session: Session, asked: Mapping[str, Any], waiting: Waiting) -> ModelScore:
+    """Scores a model on units held out, in the same way."""
+    return cast("ModelScore", await _obtain(session, "POST /v1/models/score", "score", asked, waiting))
+
+
 async def publish(session: Session, asked: Mapping[str, Any]) -> Published:
     """Publishes rows, or tells what they would be like: the owner's, in the same way."""
     found = await _obtain(session, "POST /v1/publications", "publication", asked, lambda _: None)
     return cast("Published", found)
 
 
-async def _obtain(session: Session, route: str, kind: str, asked: Mapping[str, Any], waiting: Waiting) -> Any:
+async def _obtain(
+    session: Session,
+    route: str,
+    kind: str,
+    asked: Mapping[str, Any],
+    waiting: Waiting,
+    stepped: Stepped = lambda done, steps: None,  # noqa: ARG005
+) -> Any:
     wanted = JobRequest(kind, asked, secrets.token_urlsafe(16))
 
     async def done(token: Token) -> Any:
@@ -118,9 +140,11 @@ async def _obtain(session: Session, route: str, kind: str, asked: Mapping[str, A
         try:
             pause = 0.2  # until it is known how long: then once a second is enough
             while not await job.wait(pause):
-                left = job.to_dict()["seconds_left"]
-                waiting(left)
-                pause = 0.2 if left is None else 1.0
+                told = job.to_dict()
+                waiting(told["seconds_left"])
+                if told["steps"] is not None:
+                    stepped(*told["steps"])
+                pause = 0.2 if told["seconds_left"] is None else 1.0
         finally:
             service.jobs.forget(job)  # which counts as open until its end
         await service.run(session.check)  # who signed out meanwhile is not shown it

@@ -33,6 +33,18 @@ _WHISKER = """(params, api) => {
 }"""
 
 
+# The same, lying.
+_ACROSS = """(params, api) => {
+  const low = api.coord([api.value(1), api.value(0)]), high = api.coord([api.value(2), api.value(0)]);
+  const half = Math.min(5, api.size([0, 1])[1] * 0.2), style = {stroke: api.visual('color'), lineWidth: 2};
+  const line = (x1, y1, x2, y2) => ({type: 'line', shape: {x1, y1, x2, y2}, style});
+  return {type: 'group', children: [
+    line(low[0], low[1], high[0], high[1]),
+    line(low[0], low[1] - half, low[0], low[1] + half),
+    line(high[0], high[1] - half, high[0], high[1] + half)]};
+}"""
+
+
 def drawable(release: Release) -> list[int]:
     """The noisy columns of which bars can be drawn."""
     if not 0 < len(release.rows) <= MOST:
@@ -156,6 +168,48 @@ def shares(name: str, labels: Sequence[str], values: Sequence[float]) -> dict[st
                 "barMaxWidth": 120,
                 "itemStyle": {"color": BAR},
             }
+        ],
+    }
+
+
+def coefficients(found: Sequence[tuple[str, float, float]]) -> dict[str, Any]:
+    """Coefficients as bars from the left, each in units of its own margin, and that margin: name, value, margin."""
+    names = [name for name, _, _ in found]
+    whiskers = [[at, value - margin, value + margin] for at, (_, value, margin) in enumerate(found) if margin]
+    return {
+        "animation": False,
+        "grid": _ROOM | {"top": 8, "bottom": 32},
+        "tooltip": {"trigger": "axis", "renderMode": "richText"},
+        "xAxis": {
+            "type": "value",
+            "name": "coefficient, in margins",
+            "nameLocation": "middle",
+            "nameGap": 26,
+            "splitLine": _FAINT,
+        },
+        "yAxis": {
+            "type": "category",
+            "data": names,
+            "inverse": True,
+            "axisLabel": {"interval": 0, "width": 130, "overflow": "truncate"},
+        },
+        "series": [
+            {
+                "type": "bar",
+                "name": "coefficient, in margins",
+                "data": [round(value, 3) for _, value, _ in found],
+                "barMaxWidth": 14,
+                "itemStyle": {"color": BAR},
+            },
+            {
+                "type": "custom",
+                "name": "95% margin",
+                ":renderItem": _ACROSS,
+                "encode": {"x": [1, 2], "y": 0},
+                "data": [[at, round(low, 3), round(high, 3)] for at, low, high in whiskers],
+                "itemStyle": {"color": WHISKER},
+                "z": 10,
+            },
         ],
     }
 

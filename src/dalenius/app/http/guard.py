@@ -33,6 +33,7 @@ CONSOLE = frozenset(
         "/",
         "/workload",
         "/synthesize",
+        "/train",
         "/synthetic",
         "/publish",
         "/sign-in",

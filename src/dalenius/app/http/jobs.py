@@ -75,6 +75,7 @@ class Job:
         self.id, self.analyst, self.echo, self.token = id_, analyst, dict(echo), token
         self.created = time.monotonic()
         self.leaves: datetime | None = None
+        self.steps: tuple[int, int] | None = None  # done, of how many: told to those alone whom the owner trusts
         self.future: Future[Shown] | None = None
         self.left = threading.Event()  # nobody waits for it: what is free is stopped, what is charged goes on
         self._end: tuple[bytes | None, dict[str, Any] | None, Charge] | None = None  # result or problem, and its cost
@@ -83,6 +84,10 @@ class Job:
         """It begins to look; its time is fixed now."""
         if fixed is not None:
             self.leaves = datetime.now(UTC) + timedelta(seconds=fixed.answer)
+
+    def told(self, done: int, steps: int) -> None:
+        """So many steps of it are done. Never called where its answer leaves at a fixed time."""
+        self.steps = done, steps
 
     def follow(self, future: Future[Shown]) -> None:
         """What will be its end."""
@@ -136,11 +141,12 @@ class Job:
         left = None
         if self.leaves is not None and not done:
             left = max(0.0, round((self.leaves - datetime.now(UTC)).total_seconds(), 3))
-        shown = {
+        shown: dict[str, Any] = {
             "id": self.id,
             "state": "done" if result is not None else "failed" if trouble is not None else "running",
             "leaves": None if self.leaves is None else self.leaves.isoformat(timespec="milliseconds"),
             "seconds_left": left,
+            "steps": None if self.steps is None or done else list(self.steps),
             "result": None,
             "problem": trouble,
         }

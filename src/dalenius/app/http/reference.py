@@ -54,6 +54,21 @@ OBJECTS = {
     "POST /v1/synthetic/compare/preview": "`epsilon`, `release`, `table`, `margins`, `predict`, `work`, "
     "`seconds`, `remaining`, `known`, `notes`",
     "POST /v1/synthetic/{id}/open": "`name`, `file` (below the data folder), `table`: what `protect --json` has",
+    "POST /v1/models": "`table`, `target`, `classes`, `features`, `model`, `method`; `training`: `people`, `counted`, "
+    "`rows_per_unit`, `columns`, `steps`, `rate`, `batch`, `slots`, `clip`, `sigma`, `learning_rate`, `momentum`, "
+    "`averaged`, `regularisation`; `held_out`; `alone`: ε of the training by itself, or null; `coefficients`: of each "
+    "`output`, `feature`, `value`, `margin`; `left_out`, `guarantee`, `charge`, `remaining`, `free`, `receipt`, "
+    "`notes`; `content`: what `weights.json` of a [model's folder](train.md#the-folder) holds; `kind`: model; "
+    "`request`: what was asked for",
+    "POST /v1/models/preview": "`epsilon`, `table`, `target`, `model`, `method`, `classes`, `features`, `left_out`, "
+    "`columns`, `people` (by the released count, or null), `rows_per_unit`, `held_out`, `steps`, `rate`, `batch`, "
+    "`sigma`, `clip`, `loss` (of accuracy, or null), `work`, `memory`, `seconds`, `remaining`, `known`, `release` (the "
+    "analyst's best of the same, or null), `notes`",
+    "GET /v1/models/{id}": "as `POST /v1/models` gives it, `free`",
+    "POST /v1/models/score": "`release`; `score`: `of`, `count`, `accuracy`, `error`, `margin`; `guarantee`, `charge`, "
+    "`remaining`, `free`, `receipt`, `notes`; `kind`: score; `request`: what was asked for",
+    "POST /v1/models/score/preview": "`epsilon`, `release`, `table`, `margin`, `seconds`, `remaining`, `known`, "
+    "`notes`",
     "POST /v1/publications": "what `dalenius anonymize run --json` has, and: `file` (where its rows are got), `curve` "
     "(loss by k), `kind` (publication), `guarantee` and all of `charge` (null, which is not zero)",
     "GET /v1/publications/{name}": "the bytes",

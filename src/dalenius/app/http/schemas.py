@@ -137,6 +137,48 @@ class CompareIn(ComparisonIn):
     )
 
 
+class ModelIn(_Given):
+    """What a model predicts, from what, and its price."""
+
+    table: Annotated[str, Field(min_length=1, max_length=1000, examples=["visits"])]
+    target: Annotated[str, Field(min_length=1, max_length=1000, examples=["smoker"])] = Field(
+        description="The column to predict."
+    )
+    epsilon: float = Field(description="The price of all of it.", examples=[1.0])
+    model: str = Field("logistic", description="logistic (two classes or more), svm, linear or poisson.")
+    features: Annotated[list[str], Field(max_length=1000)] | None = Field(
+        None, description="The columns to predict from; none: all that the policy declares."
+    )
+    method: str = Field("auto", description="sgd (noisy steps), output (noise added once), or auto.")
+    rows_per_unit: int | None = Field(None, description="So many rows of one unit are learned from at most.")
+    held_out: float = Field(0.0, description="The share of units that are not learned from, to be scored.")
+    batch: int | None = Field(None, description="Units in a step on average; none: by rule.")
+    steps: int | None = Field(None, description="How many steps; none: by rule.")
+
+
+class TrainIn(ModelIn):
+    """The same, to be trained."""
+
+    idempotency_key: Annotated[str, Field(min_length=1, max_length=200)] | None = Field(
+        None, description="The same key is charged once, however often the request is sent."
+    )
+
+
+class ScoreIn(_Given):
+    """Which model is scored on the units held out, and the price."""
+
+    release: Annotated[str, Field(min_length=1, max_length=200)] = Field(description="The id of the model's receipt.")
+    epsilon: float = Field(description="The price.", examples=[0.1])
+
+
+class AskScoreIn(ScoreIn):
+    """The same, to be done."""
+
+    idempotency_key: Annotated[str, Field(min_length=1, max_length=200)] | None = Field(
+        None, description="The same key is charged once, however often the request is sent."
+    )
+
+
 class OpenSyntheticIn(_Given):
     """What questions are to call the rows of a synthetic table, and how many there are to be."""
 
@@ -350,6 +392,9 @@ class JobOut(BaseModel):
     state: Literal["running", "done", "failed"]
     leaves: str | None
     seconds_left: float | None
+    steps: list[int] | None = Field(
+        description="Of a training: how many steps are done, and in all; told to tokens that the owner trusts alone."
+    )
     result: ReleaseOut | dict[str, Any] | None
     problem: ProblemOut | None
 

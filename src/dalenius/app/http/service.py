@@ -16,7 +16,7 @@ from weakref import WeakValueDictionary
 
 from fastapi import Depends, Request
 
-from dalenius.analyst import resuming
+from dalenius.analyst import resuming, telling
 from dalenius.app.http.jobs import Job, JobRequest, Jobs
 from dalenius.app.http.limits import RateLimit, too_many
 from dalenius.app.http.monitoring import Metrics
@@ -172,6 +172,7 @@ class Service:
 
         def work() -> Shown:
             asker = self.curator.analyst(token.analyst, pacer=pacer.telling(started, token.analyst))
+            asker = telling(asker, job.told)
             with on_behalf(self._room, token.analyst, gone=job.left.is_set):
                 return answered(asker)
 

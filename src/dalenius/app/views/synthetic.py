@@ -35,7 +35,7 @@ def print_synthetic(console: Console, found: SyntheticTable) -> None:
     _print_left_out(console, found.left_out)
     cost = "free: paid for before" if found.free else f"charged ε = {found.charge['epsilon']:g}"
     promise = promised(found.guarantee)
-    for line in (f"{cost} · {promise} · {_rest(found.remaining)}", limit_words(found), facts_words(found.facts)):
+    for line in (f"{cost} · {promise} · {left_words(found.remaining)}", limit_words(found), facts_words(found.facts)):
         if line:
             console.print(Text(line, "dim"))
     for note in found.notes:
@@ -59,7 +59,7 @@ def print_synthetic_preview(console: Console, expected: SyntheticPreview) -> Non
         )
     )
     console.print(
-        Text(f"95% margin for the added noise in single columns · {counted} · {_rest(expected.remaining)}", "dim")
+        Text(f"95% margin for the added noise in single columns · {counted} · {left_words(expected.remaining)}", "dim")
     )
     console.print(Text(f"Work: {work_in_words(expected, expected.work)}, as far as public sizes tell.", "dim"))
     for note in expected.notes:
@@ -86,7 +86,7 @@ def print_comparison(console: Console, found: Comparison) -> None:
             console.print(Text(line))
     cost = "free: paid for before" if found.free else f"charged ε = {found.charge['epsilon']:g}"
     console.print(Text(f"{_ERROR} ± is the 95% margin for the added noise.", "dim"))
-    console.print(Text(f"{cost} · {promised(found.guarantee)} · {_rest(found.remaining)}", "dim"))
+    console.print(Text(f"{cost} · {promised(found.guarantee)} · {left_words(found.remaining)}", "dim"))
     for note in found.notes:
         console.print(Text(shown(note, _LONGEST), "bold yellow"))
 
@@ -101,7 +101,7 @@ def print_comparison_preview(console: Console, expected: ComparisonPreview) -> N
         console.print(Text(f"And how well {shown(expected.predict)} is predicted on real rows."))
     known = " · paid for before: free" if expected.known else ""
     console.print(Text(f"{_ERROR} ± is the 95% margin for the added noise.", "dim"))
-    console.print(Text(f"ε = {expected.epsilon:g} for all of it{known} · {_rest(expected.remaining)}", "dim"))
+    console.print(Text(f"ε = {expected.epsilon:g} for all of it{known} · {left_words(expected.remaining)}", "dim"))
     for note in expected.notes:
         console.print(Text(shown(note, _LONGEST), "bold yellow"))
 
@@ -143,7 +143,8 @@ def _grid(*columns: tuple[str, Literal["left", "right"]]) -> Table:
     return table
 
 
-def _rest(remaining: Mapping[str, Any]) -> str:
+def left_words(remaining: Mapping[str, Any]) -> str:
+    """What is left to spend."""
     left = {who: rounded_down(each["epsilon"]) for who, each in remaining.items()}
     return f"left: you ε ≤ {left['analyst']:g}, data set ε ≤ {left['dataset']:g}"
 

@@ -274,6 +274,11 @@ def rows_deviation(found: Found) -> float:
     return found.rows * noise_deviation(law) * (math.sqrt(part) if isinstance(law, DiscreteGaussian) else part)
 
 
+def units_deviation(found: Found) -> float:
+    """Of the noise of the number of units: one unit adds 1 to it, at a smaller part of the price than the sizes had."""
+    return rows_deviation(found) / found.rows
+
+
 def read_limits(content: bytes) -> Found:
     """As `ProtectSearch.run` wrote it."""
     return Found.from_dict(json.loads(content))

@@ -7,29 +7,24 @@ in it, learns no more about what somebody asked from what is kept here.
 from __future__ import annotations
 
 import base64
-import hashlib
-import hmac
 import json
-import secrets
 import zlib
 from typing import TYPE_CHECKING, Any
+
+from dalenius.ledger import sealing
 
 if TYPE_CHECKING:
     from dalenius.ledger.ledger import Ledger
 
 ASKED = "sealed"  # under which it stands in a stored answer
 _PURPOSE = b"dalenius: what was asked, 1"
-_NONCE = 12
 _LARGEST = 2**22  # bytes, once it is unpacked: what is longer is not looked at
 
 
 def seal(ledger: Ledger, data: Any) -> str:
     """JSON that only this home reads."""
-    from cryptography.hazmat.primitives.ciphers.aead import AESGCM
-
-    nonce = secrets.token_bytes(_NONCE)
     plain = zlib.compress(json.dumps(data, separators=(",", ":")).encode(), 1)
-    return base64.b64encode(nonce + AESGCM(_key(ledger)).encrypt(nonce, plain, _PURPOSE)).decode()
+    return base64.b64encode(sealing.seal(ledger, plain, _PURPOSE)).decode()
 
 
 def unseal(ledger: Ledger, text: str) -> Any:
@@ -39,17 +34,11 @@ def unseal(ledger: Ledger, text: str) -> Any:
 
 def unseal_sized(ledger: Ledger, text: str) -> tuple[Any, int]:
     """The same, with how many bytes it is."""
-    from cryptography.exceptions import InvalidTag
-    from cryptography.hazmat.primitives.ciphers.aead import AESGCM
-
     try:
-        raw = base64.b64decode(text, validate=True)
-        plain = AESGCM(_key(ledger)).decrypt(raw[:_NONCE], raw[_NONCE:], _PURPOSE)
+        plain = sealing.unseal(ledger, base64.b64decode(text, validate=True), _PURPOSE)
+        if plain is None:
+            return None, 0
         written = zlib.decompressobj().decompress(plain, _LARGEST)
         return json.loads(written), len(written)
-    except (InvalidTag, ValueError, zlib.error):
+    except (ValueError, zlib.error):
         return None, 0
-
-
-def _key(ledger: Ledger) -> bytes:
-    return hmac.new(ledger.keys.chain, _PURPOSE, hashlib.sha256).digest()

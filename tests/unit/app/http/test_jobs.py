@@ -55,6 +55,7 @@ def test_nothing_but_the_clock_is_shown_before_the_end(jobs):
         "state": "running",
         "leaves": None,
         "seconds_left": None,
+        "steps": None,
         "result": None,
         "problem": None,
     }
@@ -67,10 +68,14 @@ def test_nothing_but_the_clock_is_shown_before_the_end(jobs):
     assert done["seconds_left"] is None and done["leaves"] == shown["leaves"]
 
 
-def test_a_trusted_question_has_no_time(jobs):
-    job, _ = begun(jobs)
+def test_a_trusted_question_has_no_time_and_may_tell_its_steps(jobs):
+    job, future = begun(jobs)
     job.started(None)
     assert job.to_dict()["leaves"] is None
+    job.told(3, 50)
+    assert job.to_dict()["steps"] == [3, 50]
+    future.set_result(SimpleNamespace(to_dict=lambda: {"rows": [[1]]}))
+    assert job.to_dict()["steps"] is None
 
 
 def test_a_failure_is_a_problem_and_a_bug_tells_nothing(jobs):

@@ -13,10 +13,11 @@ from dalenius.app.console.pages import (
     report,
     synthesize,
     synthetic,
+    train,
     workload,
 )
 
 INSTALL = tuple(
     each.install
-    for each in (ask, workload, synthesize, budget, protect, synthetic, publish, ledger, report, lab, about)
+    for each in (ask, workload, synthesize, train, budget, protect, synthetic, publish, ledger, report, lab, about)
 )
