@@ -86,12 +86,17 @@ class Seat:
         return f"{self.mark} {run.hex()}"
 
     def charged(self, run: bytes) -> tuple[int, str] | None:
-        """The entry that charged a run, and what became of it; None: it never was."""
-        snapshot = self.planned.snapshot
+        """The entry that charged a run, and what became of it; None: it never was.
+
+        Charged for another question, or for data that has changed since, it is "other": one run is one look here, or
+        what others bring could be opened beside two draws of this party's noise.
+        """
+        own = key_stored(NAME, self.key(run), self.planned.snapshot.epoch)
         with self.asker.ledger.state() as state:
-            same = key_stored(NAME, self.key(run), snapshot.epoch)
-            found = [each for each in state.questions.values() if each.key == same]
-        return (found[-1].number, found[-1].state) if found else None
+            found = [each for each in state.questions.values() if each.key.endswith(f" {run.hex()}")]
+        if not found:
+            return None
+        return found[-1].number, found[-1].state if found[-1].key == own else "other"
 
     def known(self) -> Release | None:
         """The answer, where just that was asked before, of the same parties and people: it is free."""
@@ -129,6 +134,8 @@ class Seat:
     def end(self, run: bytes) -> None:
         """Puts on record that a charged run is dead. Its charge stays."""
         charged = self.charged(run)
+        if charged is not None and charged[1] == "other":  # not for this question to end
+            return
         if charged is not None and charged[1] == "claimed":
             leaving = KIND.prepare(self.asker, JointRequest(self.planned, self.key(run), Nobody()))
             with suppress(DaleniusError):
@@ -184,6 +191,11 @@ class Together:
 
 async def take_part(post: Post, call: Call, seat: Seat) -> Release:
     """One party's part in a run: it meets the others, charges, looks and opens."""
+    with seat.files.hold(call.run):
+        return await _take_part(post, call, seat)
+
+
+async def _take_part(post: Post, call: Call, seat: Seat) -> Release:
     record = await asyncio.to_thread(seat.take, call.run, call.beginner)
     loop = asyncio.get_running_loop()
     run = None

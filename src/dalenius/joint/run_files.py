@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import os
 import time
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 WINDOW = 24 * 3600.0
-_FOLDER, _ENDING, _NONCE = "runs", ".run", 12
+_FOLDER, _ENDING, _LOCK, _NONCE = "runs", ".run", ".lock", 12
 
 
 @dataclass(frozen=True)
@@ -75,6 +76,33 @@ class RunFiles:
     def __init__(self, folder: Path, key: bytes) -> None:
         self._folder = folder / _FOLDER
         self._key = key
+
+    @contextmanager
+    def hold(self, run: bytes) -> Iterator[None]:
+        """Holds a run for this process, so that no other says the same at the same time.
+
+        Raises:
+            InputError: Another process holds it.
+        """
+        import fcntl
+
+        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        place = self._file(run).with_suffix(_LOCK)
+        lock = os.open(place, os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            os.close(lock)
+            raise InputError(
+                "This run is going on here in another process.",
+                why="Two that say the same would disturb each other.",
+                fix="Wait until that one has ended.",
+            ) from None
+        try:
+            yield
+        finally:
+            place.unlink(missing_ok=True)
+            os.close(lock)
 
     def begin(self, run: bytes, terms: str, beginner: str) -> RunRecord:
         """A new run, on disk."""

@@ -245,6 +245,22 @@ def test_a_charge_stays_open_while_its_run_can_be_taken_up_and_then_fails_for_go
     assert state_of(own, first) == "answered"
 
 
+def test_a_run_is_never_looked_at_twice_though_the_data_changed_meanwhile(tmp_path: Path):
+    found = hospitals(tmp_path, people=10)
+    clinic, question = found[0], "SELECT COUNT(*) AS n FROM visits"
+    own = seat(clinic, question)
+    run = broken_off(own)
+    write(tmp_path / "clinic-data" / "visits.csv", clinic.rows[:5])
+    clinic.curator.refresh("visits")
+    later = seat(clinic, question)
+    with pytest.raises(DaleniusError, match="cannot be taken up again"):
+        later.take(run, "clinic")
+    later.files.forget(run)
+    with pytest.raises(DaleniusError, match="cannot be taken up again"):
+        later.take(run, "clinic")
+    assert len(charges(clinic)) == 1
+
+
 def test_a_run_is_dead_when_its_time_is_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     found = hospitals(tmp_path, people=10)
     own = seat(found[0], "SELECT COUNT(*) AS n FROM visits")

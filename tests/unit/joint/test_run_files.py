@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from dalenius.errors import InputError
 from dalenius.joint import run_files
 from dalenius.joint.meeting import new_run_id
 from dalenius.joint.run_files import RunFiles
@@ -54,4 +55,16 @@ def test_damaged_or_old_notes_are_no_notes(tmp_path: Path, monkeypatch: pytest.M
     assert files.find(run) is None
     monkeypatch.setattr(run_files, "WINDOW", -1.0)
     files.sweep()
+    assert not list((tmp_path / "runs").iterdir())
+
+
+def test_one_process_at_a_time_holds_a_run(tmp_path: Path):
+    run = new_run_id()
+    with RunFiles(tmp_path, KEY).hold(run):
+        with pytest.raises(InputError, match="another process"), RunFiles(tmp_path, KEY).hold(run):
+            pass
+        with RunFiles(tmp_path, KEY).hold(new_run_id()):
+            pass
+    with RunFiles(tmp_path, KEY).hold(run):
+        pass
     assert not list((tmp_path / "runs").iterdir())
