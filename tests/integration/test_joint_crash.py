@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from tests.together import Hospital, charges, hospitals
 
-from dalenius.app.joint_statistics import Seat
+from dalenius.app.joint_seat import Seat
 from dalenius.queries.jointly.planning import JointAsk
 
 pytestmark = pytest.mark.integration

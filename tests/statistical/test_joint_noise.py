@@ -16,7 +16,7 @@ from tests.conftest import LONG
 from tests.together import NAMES, hospitals
 
 from dalenius.accounting import events
-from dalenius.app.joint_statistics import Seat
+from dalenius.app.joint_seat import Seat
 from dalenius.audit.lower_bounds.bounding import lower_bound
 from dalenius.audit.lower_bounds.claims import Claim
 from dalenius.errors import InputError

@@ -11,7 +11,7 @@ import pytest
 from tests.together import NAMES, Hospital, ask, charges, hospitals, policy, write
 
 from dalenius import Curator
-from dalenius.app.joint_statistics import Seat
+from dalenius.app.joint_seat import Seat
 from dalenius.errors import DaleniusError, NotAllowedError, PartyGoneError, PartyRefusedError
 from dalenius.joint import run_files
 from dalenius.joint.meeting import new_run_id
