@@ -16,6 +16,7 @@ import pytest
 from tests.together import Hospital, charges, hospitals
 
 from dalenius.app.joint_seat import Seat
+from dalenius.ledger import Ledger
 from dalenius.queries.jointly.planning import JointAsk
 
 pytestmark = pytest.mark.integration
@@ -86,7 +87,7 @@ def answers(hospital: Hospital, key: str) -> list[bytes]:
 def test_kill_9_at_any_moment_leaves_one_charge_and_one_answer(tmp_path: Path, rounds):
     chance = random.Random(26)
     three = hospitals(tmp_path, people=40)
-    broken = 0
+    broken = between = 0
     with waiting(three[1:]) as parties:
         for number in range(rounds(100)):
             question = f"SELECT region, COUNT(*) AS n, SUM(cost) AS s FROM visits WHERE cost > {number} GROUP BY region"
@@ -105,6 +106,10 @@ def test_kill_9_at_any_moment_leaves_one_charge_and_one_answer(tmp_path: Path, r
                 asker.kill()
             else:
                 parties[victim - 1].kill()
+            open_ = Ledger.open(three[victim].home)
+            ended_there = {each.data["charge"] for each in open_.entries() if each.kind == "answer"}
+            numbers = [each.number for each in open_.entries() if each.kind == "charge"][before[victim] :]
+            between += any(each not in ended_there for each in numbers)
             written = [brought(each, question) for each in three]
             if victim:
                 parties[victim - 1].start()
@@ -132,4 +137,6 @@ def test_kill_9_at_any_moment_leaves_one_charge_and_one_answer(tmp_path: Path, r
             (run,) = after[0]
             assert values == [sum(each) for each in zip(*(found[run] for found in after), strict=True)]
             assert release["charge"]["epsilon"] in {0.2, 0}
-    assert broken >= rounds(100) // 2  # or the kills came too late to show anything
+    # or the kills came too late to show anything: before the end, and between a charge and its answer
+    assert broken >= rounds(100) // 2 and between >= rounds(100) // 8, (broken, between)
+    print(f"{broken} broken off, {between} between charge and answer")
