@@ -38,7 +38,7 @@ step = 0.5
 [contribution]
 rows = {rows}
 [time]
-answer = 0.05
+answer = {answer}
 [joint]
 partners = [{partners}]
 epsilon = {epsilon}
@@ -82,6 +82,7 @@ def policy(name: str, names: Sequence[str], **more: object) -> str:
         "epsilon": 40,
         "rows": 3,
         "high": 200,
+        "answer": 0.05,
         "more": "",
         "partners": partners,
     } | more

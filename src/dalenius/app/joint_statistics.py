@@ -47,9 +47,10 @@ if TYPE_CHECKING:
 class Together:
     """The parties of a run, for a look that waits in a thread of its own."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, run: Run, seat: Seat, record: RunRecord) -> None:
+    def __init__(self, run: Run, seat: Seat, record: RunRecord, patience: float) -> None:
         self.looked = False
-        self._loop, self._run, self._seat, self._record = loop, run, seat, record
+        self._loop = asyncio.get_running_loop()
+        self._run, self._seat, self._record, self._patience = run, seat, record, patience
 
     def add_up(self, charge: int, inputs: Callable[[], Sequence[int]]) -> Sequence[int]:
         """Shows the charge, waits for all others', writes down what this party brings, and opens the sum."""
@@ -59,14 +60,23 @@ class Together:
         own = Statement(record.run, seat.party.card.name, seat.terms, entry, seat.planned.ask.epsilon)
         self._wait(show_charges(self._run, seat.party, own))
         if record.inputs is None:
-            record = seat.files.bring(record, tuple(inputs()))
-            self._record = record
+            saying = asyncio.run_coroutine_threadsafe(self._keep_saying(), self._loop)
+            try:
+                record = self._record = seat.files.bring(record, tuple(inputs()))
+            finally:
+                saying.cancel()
         found: Sequence[int] = self._wait(add_up(self._run, record.inputs or ()))
         return found
 
     def again(self, charge: int) -> None:
         """Says once more what was said, for others that have not heard all of it; this party has its answer."""
         self.add_up(charge, _nothing_new)
+
+    async def _keep_saying(self) -> None:
+        """That this party is there, while it counts."""
+        while True:
+            await asyncio.sleep(self._patience / 4)
+            self._run.say_hello()
 
     def _wait(self, steps: Coroutine[Any, Any, Any]) -> Any:
         if not self._loop.is_running():
@@ -90,17 +100,18 @@ async def take_part(post: Post, call: Call, seat: Seat) -> Release:
 
 async def _take_part(post: Post, call: Call, seat: Seat) -> Release:
     record = await asyncio.to_thread(seat.take, call.run, call.beginner)
-    loop = asyncio.get_running_loop()
-    run = None
+    run, linger = None, 0.0
     try:
         run = await post.meet(
             call.run, call.names, call.threshold, seat.task, beginner=call.beginner, seed=record.seed, keep=True
         )
-        together = Together(loop, run, seat, record)
-        return await asyncio.to_thread(_leave, seat, call.run, together)
+        together = Together(run, seat, record, post.patience)
+        found = await asyncio.to_thread(_leave, seat, call.run, together)
+        linger = post.patience  # until all others have it, too, if one of them was away
+        return found
     finally:
         if run is not None:
-            await run.close()
+            await run.close(linger=linger)
         post.forget(call.run)
         if record.inputs is None and await asyncio.to_thread(seat.charged, call.run) is None:
             seat.files.forget(call.run)  # nothing of it left, and nothing was paid

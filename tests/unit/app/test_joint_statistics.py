@@ -144,6 +144,12 @@ def test_a_party_that_may_not_take_part_says_so_and_nobody_pays(tmp_path: Path, 
     assert [charges(each) for each in found] == [[], [], []]
 
 
+def test_a_party_that_counts_for_long_is_waited_for(tmp_path: Path):
+    found = hospitals(tmp_path, people=5, other={"lab": {"answer": 2.5}})
+    release = ask(found, "SELECT COUNT(*) AS n FROM visits", patience=1.0)[0]
+    assert not isinstance(release, DaleniusError), release
+
+
 def test_limits_that_protect_found_do_not_count(tmp_path: Path):
     found = hospitals(tmp_path, people=30)
     for each in found:
