@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -11,6 +12,8 @@ import numpy as np
 from dalenius.errors import InputError
 from dalenius.learning.features import WHOLE
 from dalenius.learning.given import given
+from dalenius.learning.models.linear import Linear
+from dalenius.learning.models.poisson import Poisson
 from dalenius.learning.weights import Weights
 
 if TYPE_CHECKING:
@@ -44,14 +47,15 @@ class Model:
     @property
     def coef_(self) -> NDArray[np.float64]:
         """Scores × columns: how much a score grows with a value by one, in the units of the table."""
-        return self.weights.values[:, :-1] * self._slopes
+        return self.weights.values[:, :-1] * self._slopes * told(self.task)[0]
 
     @property
     def intercept_(self) -> NDArray[np.float64]:
         """Of each score, for values of 0."""
         lows = np.array([each.low for each in self.task.features for _ in range(each.width)])
         shift = np.where(self._numbers, lows * self._slopes + 1.0, 0.0)  # a number is slope·(value − low) − 1
-        return np.asarray(self.weights.values[:, -1] - self.weights.values[:, :-1] @ shift)
+        scale, base = told(self.task)
+        return np.asarray((self.weights.values[:, -1] - self.weights.values[:, :-1] @ shift) * scale + base)
 
     @property
     def _numbers(self) -> NDArray[np.bool_]:
@@ -65,8 +69,9 @@ class Model:
         return np.where(self._numbers, 2.0 / scales, 1.0)
 
     def decision_function(self, rows: object) -> NDArray[np.float64]:
-        """The scores of rows, rows × scores."""
-        return self._scores(rows).T
+        """The scores of rows, rows × scores: intercept and what each value adds, as `coef_` says."""
+        scale, base = told(self.task)
+        return np.asarray(self._scores(rows).T * scale + base)
 
     def predict_proba(self, rows: object) -> NDArray[np.float64]:
         """The chance of each class, rows × classes."""
@@ -104,6 +109,16 @@ class Model:
         from dalenius.learning.task import Task
 
         return cls(Task.of_json(data["task"]), Weights.of_json(data["weights"]))
+
+
+def told(task: Task) -> tuple[float, float]:
+    """How a score is told, times the first and plus the second: learned is a number from 0 to 1, told is the table's.
+
+    A linear model's score is the number itself, a Poisson model's the logarithm of a count.
+    """
+    if task.model == Linear.name:
+        return task.target.scale, task.target.low
+    return 1.0, math.log(task.target.scale) if task.model == Poisson.name else 0.0
 
 
 def encode_features(task: Task, rows: object) -> NDArray[np.float32]:

@@ -96,12 +96,11 @@ def load_model(folder: Path | str, *, public_key: Path | str | None = None) -> T
     if public_key is not None:
         receipts.check(receipts.Receipt(**receipt), read_key(Path(public_key)))
     stored = StoredModel.read(content)
-    guarantee = card.get("guarantee")
-    paid = receipt["charge"]
-    if not isinstance(guarantee, dict) or not isinstance(paid, dict) or paid.get("epsilon") != stored.epsilon:
+    guarantee, paid = stored.guarantee, receipt["charge"]
+    if not isinstance(paid, dict) or not paid.get("epsilon") == stored.epsilon == guarantee["epsilon"]:
         raise _unfit("Its guarantee is not that of the receipt.")
-    if guarantee.get("epsilon") != stored.epsilon:
-        raise _unfit("The card states another ε than the receipt.")
+    if card.get("guarantee") != guarantee:
+        raise _unfit("The card promises something else than the model.")
     found = TrainedModel(stored, {}, guarantee, dict(NOTHING_PAID), {}, True, receipt)
     if card_of(found, content) | {"score": card.get("score")} != card:
         raise _unfit("The card says something else than the model.")

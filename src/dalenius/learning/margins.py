@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dalenius.learning.fitted import Model
+from dalenius.learning.fitted import Model, told
 from dalenius.learning.weights import Weights
 
 if TYPE_CHECKING:
@@ -47,14 +47,14 @@ def margins(recipe: Recipe, weights: Weights, mean: NDArray[np.float64] | None =
     squares = np.full(recipe.task.outputs, own**2)
     if offsets is None:
         found[:, -1] = np.nan
-        return _NORMAL * found
+        return _NORMAL * told(recipe.task)[0] * found
     apart = offsets if mean is None else offsets - mean[:-1]
     squares += own**2 * float((apart**2).sum())
     if mean is not None:
         measured = each / (recipe.part * recipe.centring**0.5)
         squares += measured**2 * (weights.values[:, :-1] ** 2).sum(axis=1)
     found[:, -1] = np.sqrt(squares)
-    return _NORMAL * found
+    return _NORMAL * told(recipe.task)[0] * found
 
 
 def margins_once(recipe: OutputRecipe) -> NDArray[np.float64]:
@@ -65,7 +65,7 @@ def margins_once(recipe: OutputRecipe) -> NDArray[np.float64]:
     found[:, :-1] = single * slopes
     if offsets is not None:
         found[:, -1] = single * float(np.sqrt(1 + (offsets**2).sum()))
-    return found
+    return told(recipe.task)[0] * found
 
 
 def step_deviation(recipe: Recipe) -> float:
@@ -92,10 +92,12 @@ def shares(recipe: Recipe) -> NDArray[np.float64]:
 def in_table(recipe: Recipe | OutputRecipe) -> tuple[NDArray[np.float64], NDArray[np.float64] | None]:
     """How much a weight is in its coefficient, and how much of each weight is in the intercept of values of 0.
 
-    Both are sums of weights (`fitted.Model`), so unit weights tell. The second is None where there are very many.
+    Both are sums of weights (`fitted.Model`), so unit weights tell, before a score is told in units of the target
+    (`fitted.told`). The second is None where there are very many.
     """
     task = recipe.task
-    slopes = np.abs(Model(task, Weights(np.ones((1, task.width)))).coef_[0])
+    scale, base = told(task)
+    slopes = np.abs(Model(task, Weights(np.ones((1, task.width)))).coef_[0]) / scale
     if task.width > _MOST_COLUMNS:
         return slopes, None
-    return slopes, Model(task, Weights(np.eye(task.width))).intercept_[:-1]
+    return slopes, (Model(task, Weights(np.eye(task.width))).intercept_[:-1] - base) / scale

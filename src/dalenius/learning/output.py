@@ -11,15 +11,19 @@ Guarantee:
 
     *The solver* stops where the gradient is at most γ, so within γ/λ of the minimum, in either world: 2γ/λ more. It
     goes on until then: by strong convexity, gradient steps get there. What rounding of floats can do to a gradient is
-    taken off γ first.
+    taken off γ first. With u = 2⁻⁵³, up to c·n̂ units of N rows in all, k scores, d columns, curvature s and rows of
+    length X: weights are there at most 2cL/λ long, so scores are off by d·u·X·2cL/λ, residuals by s times that and the
+    exponential's own error, and sums of N products by N·u of their size. Together less than
+    cL·2⁻⁵¹·(N + k + 128 + s·d·X·cL/λ).
 
-    *The grid.* Each of d numbers is rounded by at most half a step, in either world: √d steps more.
+    *The grid.* Each of d numbers is rounded by at most half a step, in either world: √d steps more. Whole numbers are
+    kept within 2⁶¹, which brings none of them further from another.
 
     So whole numbers change by at most ``sensitivity`` in L2 (in L1 by √d times that), and noise as charged makes it
     ρ-zCDP, or ε-DP.
 
 Assumes:
-    Exponentials and logarithms of floats are right to 2⁻⁴⁸. How long the solver takes depends on rows: what leaves
+    Exponentials are right to 2⁻⁴⁶ (`models.exponential`). How long the solver takes depends on rows: what leaves
     must leave at a fixed time (`releasing.pacing`).
 
 References:
@@ -63,6 +67,7 @@ MOST_RESIDUAL = 1.0  # where nothing else bounds it
 CLOSE = 1e-4  # of L/n̂: how near to a minimum the gradient must be
 _ROWS = 4096
 _OUTWARD = 1 + 2.0**-40
+_WHOLE = 2.0**61  # weights in whole steps are at most that: with noise they stay below 2⁶³
 
 
 @dataclass(frozen=True)
@@ -167,8 +172,11 @@ def plan(
     changed = (1.0 if neighbors is Neighbors.ADD_REMOVE else 2.0) * (2.0 if crowded else 1.0)
     moved = changed * steepest / people  # over λ: how far one unit moves it
     spread = math.sqrt(count * 2.0) / price.epsilon if price.epsilon is not None else 1 / math.sqrt(2 * price.rho)
-    flattest = max(FLATTEST * longest**2, moved * spread * task.length / SPREAD)
-    rounding = (population.capacity * population.rows + 64) * 2.0**-51 * steepest
+    crowd = population.capacity / people  # so many times n̂ there may be
+    bent = task.loss.smoothness * task.width * longest * crowd * steepest
+    flattest = max(FLATTEST * longest**2, moved * spread * task.length / SPREAD, 2.0**-48 * bent)  # the last: γ ≤ cL
+    added = population.capacity * population.rows + task.outputs + 128
+    rounding = crowd * steepest * 2.0**-51 * (added + bent / flattest)
     close = max(CLOSE * steepest / people, 4 * rounding)
     move = (moved + 2 * close) / flattest
     grid = min(GRID, 50 - math.ceil(math.log2(max(move * spread, steepest / flattest))))
@@ -214,7 +222,8 @@ def train(recipe: OutputRecipe, event: Event, units: Units) -> Weights:
     if len(units) != recipe.capacity + 1 or units.numbers.shape[1:] != (recipe.rows, recipe.task.width):
         raise InputError("These units are not in the recipe's room.", why="Its size differs.", fix="Use in_room.")
     fresh_key()
-    whole = np.rint(np.ldexp(solve(recipe, units), recipe.grid)).astype(np.int64)
+    found = np.ldexp(solve(recipe, units), recipe.grid)
+    whole = np.rint(np.clip(found, -_WHOLE, _WHOLE)).astype(np.int64)
     if isinstance(event, events.DiscreteGaussian):
         noise = discrete_gaussian(variance=Fraction(event.variance), size=recipe.dimension)
     elif isinstance(event, events.DiscreteLaplace):

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from datetime import date
 from typing import Any
 
 import numpy as np
@@ -20,10 +22,16 @@ from dalenius.errors import InputError
 from dalenius.learning.fitted import Model
 from dalenius.learning.output import OutputRecipe
 from dalenius.learning.recipe import Recipe
+from dalenius.learning.task import Task
 from dalenius.learning.weights import Weights
+from dalenius.tables.policy import Kind
 
 FORMAT = "model 1"
 MOST_BYTES = 2**28  # whoever sends a model decides how much memory it takes here
+_FRACTION = re.compile(r"-?[0-9]{1,1000}(/[0-9]{1,1000})?")
+_KINDS: Mapping[str, tuple[type, ...]] = {"int": (int,), "float": (float, int)}
+_LARGEST, _FINEST_GRID = 1e300, 1000
+_KEYS: Mapping[Kind, type] = {Kind.INTEGER: int, Kind.DATE: date}
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,6 +49,7 @@ class StoredModel:
         weights: What was learned.
         margins: 95% margins for the added noise in the coefficients, at most, in the units of the table; the last
             column is that of intercepts. Not a number: not known.
+        guarantee: What was promised, and for whom: signed with the weights, so that no card can promise more.
         counted: Units were counted in the same look, for a part of the price.
     """
 
@@ -53,6 +62,7 @@ class StoredModel:
     held_out: float
     weights: Weights
     margins: NDArray[np.float64]
+    guarantee: Mapping[str, Any]
     counted: bool = False
 
     @property
@@ -73,6 +83,7 @@ class StoredModel:
             "held_out": self.held_out,
             "weights": self.weights.to_json(),
             "margins": [[_digits(each) for each in row] for row in self.margins.tolist()],
+            "guarantee": dict(self.guarantee),
             "counted": self.counted,
         }
 
@@ -95,7 +106,7 @@ class StoredModel:
             recipe = _recipe_of(found.mapping("recipe"))
             weights = Weights.of_json(found.items("weights"))
             margins = np.array(found.items("margins"), np.float64)  # null becomes not a number
-        except (KeyError, TypeError, ValueError, ZeroDivisionError):
+        except (AttributeError, KeyError, TypeError, ValueError, ArithmeticError):
             raise _unreadable("Its recipe or its weights are damaged.") from None
         if weights.values.shape != recipe.shape or margins.shape != recipe.shape:
             raise _unreadable("Its weights are not those of its features.")
@@ -111,6 +122,7 @@ class StoredModel:
             found.number("held_out"),
             weights,
             margins,
+            _guarantee_of(found.fields("guarantee")),
             found.flag("counted"),
         )
 
@@ -129,7 +141,46 @@ class StoredModel:
 
 
 def _recipe_of(data: Mapping[str, Any]) -> Recipe | OutputRecipe:
-    return OutputRecipe.of_json(data) if data.get("method") == "output" else Recipe.of_json(data)
+    """Checked before anything is worked out with it: whoever sends a model decides what stands in it."""
+    for name in ("rate", "variance", "scale"):
+        if data.get(name) is not None and not _FRACTION.fullmatch(str(data[name])):
+            raise ValueError  # "1e999999999" would be a number of a billion digits
+    recipe = OutputRecipe.of_json(data) if data.get("method") == "output" else Recipe.of_json(data)
+    for each in fields(recipe):
+        kinds, value = _KINDS.get(str(each.type)), getattr(recipe, each.name)
+        if kinds is not None and (type(value) not in kinds or not abs(value) <= _LARGEST):
+            raise ValueError
+    if recipe.method not in ("sgd", "output") or min(recipe.people, recipe.rows, recipe.capacity) <= 0:
+        raise ValueError
+    if abs(recipe.grid) > _FINEST_GRID:
+        raise ValueError
+    if isinstance(recipe, Recipe):
+        above = (recipe.clip, recipe.slots, recipe.steps, recipe.held, recipe.variance, recipe.rate)
+        if not all(each > 0 for each in above) or recipe.rate > 1 or not 0 <= recipe.centring < recipe.steps:
+            raise ValueError
+    _check_task(recipe.task)
+    return recipe
+
+
+def _check_task(task: Task) -> None:
+    """Names are texts, keys are of their kind, and differ."""
+    parts = (task.target, *task.features)
+    typed: list[tuple[object, type]] = [(task.model, str)]
+    for each in parts:
+        typed += [(each.name, str), (each.absent, bool), *((key, _KEYS.get(each.kind, str)) for key in each.keys or ())]
+    if not all(type(value) is kind for value, kind in typed):
+        raise ValueError
+    if any(each.keys and len(set(each.keys)) < len(each.keys) for each in parts):
+        raise ValueError
+    if not all(math.isfinite(each.high - each.low) for each in parts):
+        raise ValueError
+
+
+def _guarantee_of(found: Fields) -> dict[str, Any]:
+    """In the order in which it was written, so that the bytes are the same again."""
+    numbers = ("epsilon", "delta")
+    names = ("kind", *numbers, "unit", "neighbors")
+    return {name: found.number(name) if name in numbers else found.text(name) for name in names}
 
 
 def _digits(margin: float) -> float | None:

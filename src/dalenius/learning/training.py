@@ -70,6 +70,7 @@ def look(planned: Planned, look: Look) -> bytes:
         planned.ask.held_out,
         weights,
         spread,
+        planned.guarantee(look.epsilon),
         planned.people is None,
     )
     return stored.content()

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import secrets
 from contextlib import suppress
 from dataclasses import dataclass
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 FOLDER = "unfinished"
 _PURPOSE = b"dalenius: how far a look is, 1"
 _CLAIMED = "claimed"
+_CHARGE = re.compile(r"\.?([0-9]{1,18})(?:\.[0-9a-f]{12})?")
 
 
 @dataclass(frozen=True)
@@ -91,7 +93,8 @@ def drop_ended(ledger: Ledger) -> None:
         files = list((ledger.home / FOLDER).iterdir())
     except OSError:
         return
-    numbers = {each: int(each.name) for each in files if each.name.isascii() and each.name.isdigit()}
+    charges = {each: _CHARGE.fullmatch(each.name) for each in files}  # also what was being written at the end
+    numbers = {each: int(found[1]) for each, found in charges.items() if found}
     if not numbers:
         return
     with ledger.state() as state:

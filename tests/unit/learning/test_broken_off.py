@@ -19,7 +19,7 @@ from tests.unit.learning.test_model_kind import ONE, charges
 from dalenius.curator import Curator
 from dalenius.learning.training import KEPT
 from dalenius.ledger.verification import verify
-from dalenius.releasing.keeping import FOLDER, Kept
+from dalenius.releasing.keeping import FOLDER, Kept, drop_ended
 
 STEPS = 200
 EVERY = STEPS // KEPT
@@ -145,3 +145,16 @@ def test_a_training_that_is_stopped_by_hand_goes_on_too(tmp_path: Path):
     seen = list[int]()
     found = curator.analyst("ana").train("people", "income", progress=lambda done, _: seen.append(done), **asked)
     assert seen[0] == 50 // EVERY * EVERY and not found.free and len(charges(curator)) == 1
+
+
+def test_what_was_being_written_when_a_process_ended_is_removed_with_the_rest(tmp_path: Path):
+    curator = curator_of(tmp_path, some_people(300))
+    killed_at(curator, 100, "age,region")
+    (file,) = (curator.home / FOLDER).iterdir()
+    half, other = file.with_name(f".{file.name}.0123456789ab"), file.with_name("mine.txt")
+    for each in (half, other):
+        each.write_bytes(file.read_bytes()[:100])
+    drop_ended(curator.ledger)
+    assert half.exists()  # the charge can still be taken up, and somebody may be writing
+    curator.analyst("ana").train("people", "income", epsilon=1.0, features=["age", "region"], steps=STEPS, **ONE)
+    assert list((curator.home / FOLDER).iterdir()) == [other]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
+import time
 from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
@@ -19,6 +20,7 @@ from dalenius.accounting.sampled_discrete import sampling_rate
 from dalenius.errors import DaleniusError, InputError, LedgerCorruptError, NotAllowedError, SourceUnavailableError
 from dalenius.learning.card import card_of, page_of
 from dalenius.learning.training import alone_epsilon
+from dalenius.ledger.chain import digest
 
 
 @pytest.fixture(scope="module")
@@ -84,6 +86,9 @@ FORGED: list[Callable[[Path], None]] = [
         "card.json",
         lambda data: data | {"guarantee": data["guarantee"] | {"kind": "pure", "delta": 0.0}} | {"alone": None},
     ),
+    changed("card.json", lambda data: data | {"guarantee": data["guarantee"] | {"unit": "household"}}),
+    changed("card.json", lambda data: data | {"guarantee": data["guarantee"] | {"neighbors": "substitute"}}),
+    changed("card.json", lambda data: data | {"guarantee": data["guarantee"] | {"certified": "by all"}}),
     changed("card.json", lambda data: data | {"training": data["training"] | {"sigma": 99.0}}),
     changed("card.json", lambda data: data | {"model": data["model"] | {"features": ["age"]}}),
     changed("card.json", lambda data: data | {"receipt": data["receipt"] | {"release": "0" * 64}}),
@@ -124,6 +129,52 @@ def test_what_is_no_model_is_refused_and_nothing_in_it_runs(tmp_path: Path):
         with pytest.raises(InputError):
             load_model(folder)
     assert not (tmp_path / "ran").exists()
+
+
+STRANGE: list[tuple[str, Any]] = [
+    ("rate", "1e30000000"),  # as a fraction it would have thirty million digits
+    ("variance", "1e-30000000"),
+    ("variance", "-1"),
+    ("rate", "1/0"),
+    ("people", "x"),
+    ("people", float("nan")),
+    ("people", 1e308),
+    ("capacity", None),
+    ("clip", 0),
+    ("grid", -(10**9)),
+    ("held", 0),
+    ("steps", []),
+    ("centring", -5),
+    ("delta", "z"),
+    ("method", {}),
+    ("task.model", []),
+    ("task.model", "x"),
+    ("task.features", []),
+    ("task.target.keys", [["low"], ["high"]]),
+    ("task.target.keys", ["low", "low"]),
+    ("task.target.absent", "yes"),
+    ("task.target.name", ["a"]),
+]
+
+
+@pytest.mark.parametrize(("name", "value"), STRANGE)
+def test_a_strange_model_is_refused_in_no_time(found: TrainedModel, tmp_path: Path, name: str, value: Any):
+    """Whoever sends a folder decides what stands in it: without a key nothing says who wrote it."""
+    found.save(tmp_path / "model")
+    content = json.loads((tmp_path / "model" / "weights.json").read_bytes())
+    place, *within = reversed(["recipe", *name.split(".")])
+    held = content
+    for each in reversed(within):
+        held = held[each]
+    held[place] = value
+    text = json.dumps(content, separators=(",", ":")).encode()
+    (tmp_path / "model" / "weights.json").write_bytes(text)
+    forge = changed("card.json", lambda data: data | {"receipt": data["receipt"] | {"release": digest(text)}})
+    forge(tmp_path / "model")
+    began = time.process_time()
+    with pytest.raises(InputError):
+        load_model(tmp_path / "model")
+    assert time.process_time() - began < 1
 
 
 def test_a_folder_that_is_no_place_for_a_model_is_refused(people: Curator, found: TrainedModel, tmp_path: Path):

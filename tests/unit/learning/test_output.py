@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -107,3 +108,34 @@ def test_another_charge_or_another_room_is_refused():
         output.train(recipe, other.event(), some_units(task, 10))
     with pytest.raises(InputError, match="room"):
         output.train(recipe, recipe.event(), some_units(task, 9))
+
+
+@pytest.mark.parametrize("model", ["logistic", "linear", "poisson", "svm"])
+@pytest.mark.parametrize(("units", "capacity", "columns"), [(1.0, 5000, 3), (1e5, 10**5, 2000), (1.0, 10**6, 2000)])
+def test_what_rounding_can_do_to_a_gradient_is_within_what_the_solver_may_leave(
+    model: str, units: float, capacity: int, columns: int
+):
+    """By the usual bounds of sums and products of doubles: weights may be cL/λ long, and c·n̂ rows are added up."""
+    task = task_with(columns, model, 4)
+    recipe = output.plan(task, Population(units, capacity), Price(5.0))
+    unit, crowd = 2.0**-53, capacity / units
+    residual = min(task.loss.lipschitz(task.outputs), 1e9)
+    steepest = (residual if residual < 1e9 else 1.0) * recipe.longest
+    weights = (crowd * steepest + recipe.close) / recipe.regularisation
+    scores = columns * unit * weights * recipe.longest
+    residuals = task.loss.smoothness * scores + (task.outputs + 4) * unit + 1e-14
+    error = crowd * (recipe.longest * residuals + (capacity + 4) * unit * steepest)
+    assert error <= recipe.close / 2 <= crowd * steepest
+
+
+def test_weights_past_the_grid_stay_near_each_other():
+    """A count far too low must not let whole numbers overflow: then two would be 2⁶⁴ apart."""
+    task = task_with(2, "linear")
+    recipe = replace(output.plan(task, Population(2.0, 40), Price(50.0)), grid=64)
+    units = some_units(task, 40)
+    units.aims[:40] = 1.0
+    found = np.ldexp(output.train(recipe, recipe.event(), units).values, recipe.grid)
+    exact = np.ldexp(output.solve(recipe, units), recipe.grid)
+    assert (np.abs(exact) > 2.0**61).any()
+    far = np.abs(found - np.clip(exact, -(2.0**61), 2.0**61))
+    assert (far < 50 * recipe.sigma * 2.0**recipe.grid + 2.0**10).all()

@@ -134,6 +134,19 @@ def test_a_row_without_a_target_adds_nothing():
     assert units.aims[0, 0] == 2
 
 
+@pytest.mark.parametrize("model", ["linear", "poisson"])
+def test_what_is_predicted_follows_from_the_coefficients(model: str):
+    """A linear model's number is intercept + Σ coefficient · value, a Poisson model's the exponential of that."""
+    task, _ = task_of(COLUMNS, "visits", model, features=("age", "smokes"))
+    assert task.target.scale not in {0.0, 1.0}
+    found = Model(task, Weights(np.array([[0.05, 0.02, 0.3]] if model == "linear" else [[0.2, 0.1, -1.0]])))
+    names = list(found.feature_names_)
+    value = found.intercept_[0] + 40 * found.coef_[0, names.index("age")] + found.coef_[0, names.index("smokes")]
+    predicted = float(found.predict([{"age": 40, "smokes": True}])[0])
+    assert predicted == pytest.approx(value if model == "linear" else np.exp(value), rel=1e-4)
+    assert 0 < predicted < task.target.scale
+
+
 def test_coefficients_are_in_the_units_of_the_table():
     task, _ = task_of(COLUMNS, "visits", "linear", features=("age", "city", "smokes"))
     chance = np.random.default_rng(0)

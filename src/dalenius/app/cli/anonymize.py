@@ -161,7 +161,9 @@ def run(
         options=options,
     )
     if output is None and not dry_run:
-        raise InputError("Where to?", why="Rows are written to a file.", fix="Give -o OUT.csv, or --dry-run.")
+        raise InputError(
+            "--output is missing.", why="Rows are written to a file.", fix="Give -o OUT.csv, or --dry-run."
+        )
     written = [each for each in (output, plot, report) if each is not None]
     for file, endings in ((output, (".csv", ".parquet")), (plot, plot_endings()), (report, (".html", ".json"))):
         if file is not None:

@@ -193,7 +193,9 @@ def _check_together(
             fix="Add --compare; or give --target, for a model that is made to predict it.",
         )
     if output is None and not compare and not dry_run:
-        raise InputError("Where to?", why="The rows are written to a file.", fix="Give -o FILE.csv, or --dry-run.")
+        raise InputError(
+            "--output is missing.", why="The rows are written to a file.", fix="Give -o FILE.csv, or --dry-run."
+        )
 
 
 def _expected(frame: Frame, asker: Asking, table: str, asked: dict[str, Any]) -> AbstractContextManager[None]:

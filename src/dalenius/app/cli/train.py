@@ -153,7 +153,9 @@ def _check_together(output: Path | None, test: Path | None, *, score: bool, dry_
     if test is not None and output is None:
         raise InputError("--test goes with -o.", why="A model that is trained predicts them.", fix="Give -o DIR too.")
     if output is None and not score and not dry_run:
-        raise InputError("Where to?", why="The model is written to a folder.", fix="Give -o DIR, or --dry-run.")
+        raise InputError(
+            "--output is missing.", why="The model is written to a folder.", fix="Give -o DIR, or --dry-run."
+        )
 
 
 @contextmanager

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from rich.table import Table
 from rich.text import Text
 
-from dalenius._numbers import count_of, to_digits, to_percent
+from dalenius._numbers import about_percent, count_of, to_digits, to_percent
 from dalenius.app.views.synthetic import left_words, promised
 from dalenius.learning.output import OutputRecipe
 from dalenius.queries.release import shown
@@ -117,7 +117,7 @@ def scored_words(scored: Scored, target: str) -> str:
 def loss_words(expected: ModelPreview) -> str:
     """What noise is expected to take."""
     if expected.loss is not None:
-        return f"about {to_percent(expected.loss)} of accuracy lost to noise"
+        return f"{about_percent(expected.loss)} of accuracy lost to noise"
     if expected.people is None:
         return "not known, since no number of units was released; they are counted for a part of the price"
     if expected.steps:
