@@ -85,12 +85,14 @@ class DaleniusError(Exception):
         fits: What would have passed, where that is known.
         at: The place in the question, where there is one.
         alarm: What the owner is told where this ends a question that was charged; "" where that is nobody's concern.
+        resumable: What was charged can still be answered: the question stays open for who takes it up again.
     """
 
     code: ClassVar[str]
     exit_code: ClassVar[int]
     status: ClassVar[int]
     alarm: str = ""
+    resumable: bool = False
 
     def __init__(
         self,

@@ -217,6 +217,11 @@ class Run:
         """The sets of n − t parties that this one is in."""
         return tuple(self._sets)
 
+    def say_hello(self) -> None:
+        """Says that this party is there, for one that works long on what it sends next."""
+        for link in self._links.values():
+            link.say_hello()
+
     async def close(self, patience: float = 5.0, *, linger: float = 0.0) -> None:
         """Leaves the run: what was sent still arrives.
 

@@ -171,7 +171,8 @@ def _work(ledger: Ledger, claim: Claim, work: Callable[[Claim], bytes], goes_on:
         try:
             content = work(claim)
         except BaseException as broken:
-            if goes_on and isinstance(broken, KeyboardInterrupt | SystemExit):
+            interrupted = goes_on and isinstance(broken, KeyboardInterrupt | SystemExit)
+            if interrupted or getattr(broken, "resumable", False):  # open, without a holder: who asks again takes it up
                 raise
             with suppress(DaleniusError):  # what went wrong first is what the asker must hear
                 fail(ledger, claim)  # never a refund: that it failed may itself tell about the data

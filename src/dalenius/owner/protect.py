@@ -24,7 +24,7 @@ from dalenius.owner.public_files import check_public, find_beside, inspect_lists
 from dalenius.tables.compatibility import check_columns
 from dalenius.tables.difference import Change, difference
 from dalenius.tables.mistakes import invalid
-from dalenius.tables.policy import Policy
+from dalenius.tables.policy import JOINT, Policy
 from dalenius.tables.registry import Registry, Version
 from dalenius.tables.sources.compressed import check_compressed
 from dalenius.tables.sources.fingerprint import Fingerprint, check_unchanged, expand, fingerprint
@@ -265,13 +265,20 @@ def _record_spending(version: Version, before: Version | None, ledger: Ledger) -
     dataset, budget = policy.dataset, next_budget(policy, old, ledger)
     if budget is not None and (dataset not in ledger.datasets() or budget != ledger.budget(dataset)):
         ledger.set_budget(dataset, budget, version.reason)
-    allotted, said = ledger.allotments(dataset), old.analysts if old else {}
-    for analyst, epsilon in policy.analysts.items():
+    allotted, said = ledger.allotments(dataset), _spenders(old)
+    for analyst, epsilon in _spenders(policy).items():
         if said.get(analyst) != epsilon and allotted.get(analyst) != epsilon:
             ledger.set_allotment(dataset, analyst, epsilon)
     for analyst in said:
-        if analyst not in policy.analysts:
+        if analyst not in _spenders(policy):
             ledger.end_allotment(dataset, analyst)
+
+
+def _spenders(policy: Policy | None) -> dict[str, float]:
+    """Whom a policy allots something: its analysts, and its partners in joint questions together."""
+    if policy is None:
+        return {}
+    return {**policy.analysts, **({} if policy.joint is None else {JOINT: policy.joint.epsilon})}
 
 
 def _check_datasets(policies: Sequence[Policy], current: dict[str, Version], ledger: Ledger | None) -> None:

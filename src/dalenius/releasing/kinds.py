@@ -34,6 +34,7 @@ _MODULES = {
     "comparison": ("dalenius.synthesis.comparison_kind", "compared a synthetic table with"),
     "model": ("dalenius.learning.kind", "trained a model on"),
     "score": ("dalenius.learning.score_kind", "scored a model on"),
+    "joint": ("dalenius.queries.jointly.kind", "took part in a joint question about"),
     "publication": ("dalenius.anonymity.publishing", "published rows of"),
 }
 _MADE: dict[str, Kind] = {}

@@ -127,6 +127,7 @@ class Look:
         sampled: The event that was charged, where it has sampled noise: the noise must be just that.
         kept: Where a long look keeps how far it is; None: nobody takes it up (`Leaving.goes_on`).
         told: Told how far it is. Where answers leave at fixed times nobody is: it would tell how fast rows are.
+        charge: The number of the entry that charged it.
     """
 
     engine: Engine
@@ -137,6 +138,7 @@ class Look:
     sampled: Event | None = None
     kept: Kept | None = None
     told: Told = _silent
+    charge: int = 0
 
 
 @dataclass(frozen=True)
@@ -208,7 +210,8 @@ def release(
                 return _coarsen(leaving, claim, ledger.shared(claim))
             salt = asker.salt(snapshot.dataset)
             kept = Kept(ledger, claim.number, leaving.key) if leaving.goes_on else None
-            return _look(leaving, Look(engine, claim.epsilon, claim.delta, salt, seconds, claim.sampled, kept, told))
+            paid = Look(engine, claim.epsilon, claim.delta, salt, seconds, claim.sampled, kept, told, claim.number)
+            return _look(leaving, paid)
 
         # Who has waited for another's answer until the own time leaves then: noise alone is added, nobody looks.
         pacer = None if claim.shares is not None and waits else asker.pacer

@@ -13,6 +13,7 @@ _NOTES = (
     ("budget.share_answers", "whether analysts are served from one another's answers; false: each asks the data anew"),
     ("budget.selection", "how much of δ is for finding keys, and how much turns ρ into ε; fixed once it is protected"),
     ("analysts.", "what this analyst may spend"),
+    ("joint.", "with whom joint questions are answered, and what they may spend"),
     ("contribution.units", "more hides more of the groups whose keys have to be found"),
     ("table.source", "where the data is"),
     ("public.", "what analysts may read exactly, and for nothing"),

@@ -23,6 +23,8 @@ from dalenius.tables.mistakes import invalid
 
 Value: TypeAlias = "bool | int | Fraction | str | date | datetime"
 
+JOINT = "joint"
+"""Whom joint questions are charged to: what all partners of a data set may spend together."""
 WIDEST = 2**63  # integers are 64 bits wide in every engine
 
 
@@ -150,6 +152,18 @@ class BudgetSpec:
 
 
 @dataclass(frozen=True, slots=True)
+class JointSpec:
+    """Who may compute with this data set together with others, and what that may spend.
+
+    ``overlap``: in how many parties one person may be; None: in all of them.
+    """
+
+    partners: tuple[str, ...]
+    epsilon: float
+    overlap: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Time:
     """When answers leave, in seconds, and how many may be late; None leaves it to the server."""
 
@@ -229,6 +243,7 @@ class Policy:
         dataset: Tables with the same people share it, and with it one budget.
         budget: None in the tables of a data set that do not carry it.
         analysts: What each may spend (ε).
+        joint: With whom its data set may be asked about jointly; None: with nobody.
         columns: What may be asked about, by name.
         contribution: Limits of one unit.
         time: When answers leave.
@@ -252,6 +267,7 @@ class Policy:
     path: tuple[Hop, ...] = ()
     public: Mapping[str, PublicSpec] = field(default_factory=dict)
     facts: Facts = field(default_factory=Facts)
+    joint: JointSpec | None = None
     key_files: Mapping[str, str] = field(default_factory=dict, compare=False)
     _meaning: str = field(default="", init=False, repr=False, compare=False)
 
@@ -289,7 +305,15 @@ class Policy:
         if not self._meaning:  # worked out once: every question needs it
             spec = BudgetSpec(1.0, period=self.budget.period if self.budget else None)
             same = replace(
-                self, source=(), budget=spec, analysts={}, time=Time(), anonymity={}, public={}, facts=Facts()
+                self,
+                source=(),
+                budget=spec,
+                analysts={},
+                joint=None,
+                time=Time(),
+                anonymity={},
+                public={},
+                facts=Facts(),
             )
             object.__setattr__(self, "_meaning", digest_policy(same))
         return self._meaning
@@ -345,6 +369,11 @@ def to_tree(policy: Policy) -> dict[str, Any]:
             }
         }
     tree["synthetic"] = policy.facts.to_json()
+    if policy.joint is not None:
+        joint = policy.joint
+        tree["joint"] = _drop_none(
+            {"partners": list(joint.partners), "epsilon": joint.epsilon, "overlap": joint.overlap}
+        )
     return {name: each for name, each in tree.items() if each}
 
 

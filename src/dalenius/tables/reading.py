@@ -21,7 +21,20 @@ from dalenius.tables.anonymity import plain, read_anonymity
 from dalenius.tables.columns import exact_decimal, plain_number, read_column
 from dalenius.tables.facts import read_facts
 from dalenius.tables.mistakes import invalid, join_names
-from dalenius.tables.policy import TIMES, BudgetSpec, Column, Contribution, Hop, Kind, Period, Policy, PublicSpec, Time
+from dalenius.tables.policy import (
+    JOINT,
+    TIMES,
+    BudgetSpec,
+    Column,
+    Contribution,
+    Hop,
+    JointSpec,
+    Kind,
+    Period,
+    Policy,
+    PublicSpec,
+    Time,
+)
 from dalenius.tables.sections import (
     BLANK,
     NAME_FIX,
@@ -34,12 +47,24 @@ from dalenius.tables.sections import (
 )
 
 PERIODS = ("day", "week", "month", "quarter", "year")
-SECTIONS = ("table", "budget", "analysts", "columns", "contribution", "time", "anonymity", "public", "synthetic")
+SECTIONS = (
+    "table",
+    "budget",
+    "analysts",
+    "columns",
+    "contribution",
+    "time",
+    "anonymity",
+    "public",
+    "synthetic",
+    "joint",
+)
 _PUBLIC_FIX = 'Write regions = "regions.csv", or nation = { source = "nation.parquet", key = "n_nationkey" }.'
 _KEY_FIX = 'Write key = "code", or a list of columns that are unique together.'
 _MOST = 10**12
 _UNIT_FIX = 'Write unit = "user_id", a list of columns that name one unit together, or { path = "…" }.'
 _PATH_FIX = 'Write { path = "l_orderkey -> orders.o_orderkey -> orders.o_custkey" }.'
+_PARTY = re.compile(r"[a-z][a-z0-9-]{0,31}")
 _STEP = re.compile(r"([A-Za-z_][A-Za-z0-9_]{0,62})\.(.+)")
 
 
@@ -118,6 +143,7 @@ def read_tree(tree: Mapping[str, Any], folder: Path, *, recorded: bool = False) 
         anonymity=plain(anonymity) if recorded else read_anonymity(anonymity, folder),
         public=_public(top, name, folder),
         facts=read_facts(top, columns),
+        joint=read_joint(top, budget),
         key_files=_key_files(top, folder),
     )
 
@@ -324,6 +350,44 @@ def read_analysts(top: PolicySection, budget: BudgetSpec | None) -> dict[str, fl
                 own.at("epsilon"), "this is more than the whole budget.", why="It could not be spent.", fix="Lower it."
             )
     return found
+
+
+def read_joint(top: PolicySection, budget: BudgetSpec | None) -> JointSpec | None:
+    """The section [joint]: partners by the names on their cards, an allotment, how many of them one person is in."""
+    if "joint" not in top:
+        return None
+    section = PolicySection(top.values["joint"], "joint", ("partners", "epsilon", "overlap"))
+    if budget is None:
+        raise invalid(
+            "joint", "this stands beside a [budget].", why="It is a part of it.", fix="Move it to the table with one."
+        )
+    if budget.accounting != "zcdp":
+        raise invalid(
+            "joint",
+            "joint questions need zCDP.",
+            why="The noise that parties make together is discrete Gaussian, which pure ε cannot price.",
+            fix='Leave budget.accounting out, or write accounting = "zcdp".',
+        )
+    fix = 'Write partners = ["lab", "clinic"]: the names on their cards (\'dalenius joint parties\').'
+    partners = section.need("partners", fix)
+    names = partners if isinstance(partners, list) else []
+    if not names or not all(isinstance(each, str) and _PARTY.fullmatch(each) for each in names):
+        raise invalid(section.at("partners"), "this must be a list of parties.", why="Others are refused.", fix=fix)
+    if len(set(names)) < len(names):
+        raise invalid(section.at("partners"), "a party is there twice.", why="Once is enough.", fix="Remove one.")
+    epsilon = _epsilon(section)
+    if epsilon > budget.epsilon:
+        raise invalid(
+            section.at("epsilon"), "this is more than the whole budget.", why="It could not be spent.", fix="Lower it."
+        )
+    if JOINT in top.values.get("analysts", {}):
+        raise invalid(
+            f"analysts.{JOINT}",
+            "this name is taken.",
+            why="Joint questions are charged under it.",
+            fix="Call the analyst otherwise.",
+        )
+    return JointSpec(tuple(names), epsilon, _count(section, "overlap"))
 
 
 def _epsilon(section: PolicySection) -> float:

@@ -222,6 +222,7 @@ def test_names_of_kinds_are_taken_once_and_unknown_ones_are_refused(kind):
     assert names() == [
         "comparison",
         "histogram",
+        "joint",
         "limits",
         "model",
         "publication",

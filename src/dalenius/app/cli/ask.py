@@ -14,6 +14,7 @@ import typer
 from dalenius.app.cli import server_option
 from dalenius.app.cli.frame import Frame, framed, print_error, read_input
 from dalenius.errors import Charge, DaleniusError, InputError
+from dalenius.tables.policy import JOINT
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -245,7 +246,7 @@ def analyst_of(
     curator = Curator(frame.home)
     if name is None:
         ledger = curator.ledger
-        names = {each for dataset in ledger.datasets() for each in ledger.allotments(dataset)}
+        names = {each for dataset in ledger.datasets() for each in ledger.allotments(dataset)} - {JOINT}
         if len(names) != 1:
             raise InputError(
                 "Who asks?" if names else "Nobody may ask yet.",

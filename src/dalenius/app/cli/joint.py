@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from dalenius.app.cli.ask import Confidence, Sql, text_of
 from dalenius.app.cli.frame import Frame, check_free, framed, group
 from dalenius.app.cli.party import Patience
 from dalenius.errors import InputError
@@ -30,6 +31,7 @@ def register(app: typer.Typer) -> None:
     commands.command("add")(add)
     commands.command("parties")(parties)
     commands.command("trial")(trial)
+    commands.command("ask")(ask)
     commands.command("auction")(auction)
     commands.command("bid")(bid)
     commands.command("amount")(amount)
@@ -134,6 +136,56 @@ def trial(frame: Frame, partners: With, threshold: Threshold = None, patience: P
 
     data = _begin(frame, partners, {"name": "trial"}, threshold, patience)
     frame.emit(data, lambda console: view.print_trial(console, data))
+
+
+@framed
+def ask(
+    frame: Frame,
+    sql: Sql,
+    partners: With,
+    epsilon: Annotated[float, typer.Option("--epsilon", metavar="E", help="The price, in each party's ledger.")],
+    threshold: Threshold = None,
+    confidence: Confidence = 0.95,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Pay for it again, as others' data may have changed.")] = False,
+    patience: Patience = 30.0,
+) -> None:
+    """Asks a question of all parties' tables together. Each charges its own ledger; only the noisy sum is opened.
+
+    The same question again is free, and one that broke off goes on where it was.
+
+    Example: dalenius joint ask "SELECT COUNT(*) FROM visits" --with lab,registry --epsilon 0.5
+    """
+    import asyncio
+
+    from dalenius.app.joint_statistics import ask_jointly
+    from dalenius.app.views import joint as view
+    from dalenius.app.views.answers import print_release
+    from dalenius.joint.config import Party
+
+    own = Party.load(frame.require_home())
+    question, others = text_of(sql), _names(partners)
+    release = asyncio.run(
+        ask_jointly(
+            own,
+            question,
+            epsilon,
+            others,
+            threshold=threshold,
+            confidence=confidence,
+            fresh=fresh,
+            patience=patience,
+        )
+    )
+    most = max(1, len(others) // 2) if threshold is None else threshold
+    security = view.sum_security(len(others) + 1, most)
+
+    def human(console: Any) -> None:
+        print_release(console, release, chart=console.is_terminal)
+        console.print(security, style="dim", highlight=False)
+
+    parties = [own.card.name, *others]
+    data = {"question": question, "parties": parties, "threshold": most, "security": security}
+    frame.emit(data | release.to_dict(), human)
 
 
 @framed

@@ -33,6 +33,7 @@ def party(frame: Frame, patience: Patience = 30.0) -> None:
     """
     import asyncio
 
+    from dalenius.app.joint_statistics import offered
     from dalenius.errors import DaleniusError
     from dalenius.joint.config import Party
     from dalenius.joint.rehearsal import READY
@@ -62,4 +63,4 @@ def party(frame: Frame, patience: Patience = 30.0) -> None:
             frame.note(f"{subject} is done.")
 
     with suppress(KeyboardInterrupt), stoppable():
-        asyncio.run(serve(own, told, patience=patience, ready=ready))
+        asyncio.run(serve(own, told, tasks=offered(frame.note), patience=patience, ready=ready))

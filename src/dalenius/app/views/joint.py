@@ -25,6 +25,18 @@ def security(parties: int, threshold: int) -> str:
     return f"Security: {reached}. A wrong share in a sum is {wrong}. A party may take the result and leave."
 
 
+def sum_security(parties: int, threshold: int) -> str:
+    """What is reached by a joint answer, in a few sentences for people."""
+    if parties == threshold + 1:
+        wrong = "not noticed"
+    else:
+        wrong = "noticed, and its sender named" if parties >= 3 * threshold + 1 else "noticed, but not whose it is"
+    return (
+        f"Security: towards {threshold} of {parties} parties together the answer is as private as ε says, if all follow"
+        f" the protocol. A wrong share is {wrong}. A party may take the answer and leave."
+    )
+
+
 def print_trial(console: Console, data: Mapping[str, Any]) -> None:
     """That all parties reach one another."""
     console.print(Text(f"All {len(data['parties'])} parties met: {', '.join(data['parties'])}.", "bold"))
