@@ -107,14 +107,17 @@ async def _take_part(post: Post, call: Call, seat: Seat) -> Release:
         )
         together = Together(run, seat, record, post.patience)
         found = await asyncio.to_thread(_leave, seat, call.run, together)
+    except PartyRefusedError:
+        if run is None and await asyncio.to_thread(seat.charged, call.run) is None:
+            seat.files.forget(call.run)  # nothing of it left, and nobody goes on with it
+        raise
+    else:
         linger = post.patience  # until all others have it, too, if one of them was away
         return found
     finally:
         if run is not None:
             await run.close(linger=linger)
         post.forget(call.run)
-        if record.inputs is None and await asyncio.to_thread(seat.charged, call.run) is None:
-            seat.files.forget(call.run)  # nothing of it left, and nothing was paid
 
 
 def _leave(seat: Seat, run: bytes, together: Together) -> Release:
