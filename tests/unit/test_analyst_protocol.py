@@ -7,7 +7,18 @@ import pytest
 from dalenius import Analyst, Asking, RemoteAnalyst
 
 ASKS = ("preview", "explain", "ask", "preview_many", "ask_many", "preview_synthetic", "synthesize", "synthetic")
-METHODS = (*ASKS, "preview_comparison", "compare_synthetic", "comparisons", "obtain", "releases", "budget", "history")
+MODELS = ("preview_model", "train", "model", "preview_score", "score_model")
+METHODS = (
+    *ASKS,
+    *MODELS,
+    "preview_comparison",
+    "compare_synthetic",
+    "comparisons",
+    "obtain",
+    "releases",
+    "budget",
+    "history",
+)
 
 
 @pytest.mark.parametrize("method", METHODS)

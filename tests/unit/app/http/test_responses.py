@@ -34,11 +34,20 @@ def leaves(cls):
     return [*([cls] if hasattr(cls, "code") else []), *below]
 
 
-OWN_WORDS = {errors.ExtraMissingError, errors.HomeMissingError}  # made otherwise; their group is here
+# made otherwise; their group is here, or a test of their own below
+OWN_WORDS = {errors.ExtraMissingError, errors.HomeMissingError, errors.PartyGoneError, errors.PartyRefusedError}
 ALL = sorted(
     {each for each in leaves(DaleniusError) if each.__module__ == errors.__name__} - OWN_WORDS,
     key=lambda each: each.__name__,
 )
+
+
+def test_what_partners_do_is_a_problem_too():
+    gone = problem(errors.PartyGoneError("lab", why="Why.", fix="Fix."))
+    assert (gone["code"], gone["status"]) == ("source.unavailable", errors.PartyGoneError.status)
+    assert gone["message"] == "The party 'lab' is gone."
+    refused = problem(errors.PartyRefusedError("What.", why="Why.", fix="Fix.", party="lab"))
+    assert (refused["code"], refused["status"], refused["message"]) == ("joint.refused", 502, "What.")
 
 
 @pytest.mark.parametrize("kind", ALL)
